@@ -1,0 +1,72 @@
+//! `-H`: a record as one aligned line, for eyes.
+
+use std::borrow::Cow;
+
+use serde_json::value::RawValue;
+
+use crate::columns::plain;
+use crate::record::{Record, elements};
+use crate::say::shown;
+
+/// One column of the lines for eyes.
+#[derive(Clone, Copy, Debug)]
+pub struct Column {
+    /// The value's path in the record.
+    pub key: &'static str,
+    /// The least width, in characters; a longer value pushes the rest aside.
+    pub width: usize,
+}
+
+/// How a tool shows its records: for each type of record, its columns. A record
+/// of another type is shown as its type and its keys and values.
+pub type HumanView = &'static [(&'static str, &'static [Column])];
+
+/// `record` as one line, without a newline. Control characters are made
+/// visible, a `null` or a missing value is `-`.
+pub fn line(record: &Record<'_>, view: HumanView) -> String {
+    let kind = record.kind().unwrap_or(Cow::Borrowed("-"));
+    let line = match view.iter().find(|(known, _)| *known == kind) {
+        Some((_, columns)) => aligned(record, columns),
+        None => listed(record, &kind),
+    };
+    line.trim_end().to_owned()
+}
+
+fn aligned(record: &Record<'_>, columns: &[Column]) -> String {
+    let mut line = String::new();
+    for column in columns {
+        let text = cell(record.get(column.key));
+        // One pad is wider than the value where two columns would touch.
+        let pad = column.width.saturating_sub(text.chars().count()) + 2;
+        line.push_str(&text);
+        line.extend(std::iter::repeat_n(' ', pad));
+    }
+    line
+}
+
+fn listed(record: &Record<'_>, kind: &str) -> String {
+    let mut line = shown(kind).into_owned();
+    let keys = record.members().iter();
+    for member in keys.filter(|member| !matches!(member.key.as_ref(), "v" | "type")) {
+        line.push_str("  ");
+        line.push_str(&shown(&member.key));
+        line.push('=');
+        line.push_str(&cell(Some(member.value)));
+    }
+    line
+}
+
+fn cell(value: Option<&RawValue>) -> String {
+    let items = value.and_then(|value| elements(value.get()));
+    let text = match items {
+        Some(items) => {
+            let items: Vec<_> = items.into_iter().map(|item| plain(Some(item))).collect();
+            Cow::Owned(items.join(" "))
+        }
+        None => plain(value),
+    };
+    match text.as_ref() {
+        "" => "-".to_owned(),
+        text => shown(text).into_owned(),
+    }
+}

@@ -1,0 +1,305 @@
+//! One line of input, seen as a JSON object without being taken apart.
+//!
+//! A filter must give back every byte it does not own, so a record is never
+//! parsed into values and printed again (which would turn `1e400`, `1.0` or
+//! 18446744073709551615 into something else): it is a view on its own text.
+
+use std::borrow::Cow;
+use std::fmt;
+
+use serde::Serialize;
+use serde::de::value::MapDeserializer;
+use serde::de::{Deserialize, DeserializeSeed, Deserializer, MapAccess, SeqAccess, Visitor};
+use serde_json::value::RawValue;
+
+use crate::splice;
+
+/// A JSON object, as it was written.
+///
+/// Nesting is skipped without recursion, so no depth of it can overflow the
+/// stack. Of a key that is there twice the last one counts, as in `jq`.
+#[derive(Debug, Clone)]
+pub struct Record<'a> {
+    text: &'a str,
+    members: Vec<Member<'a>>,
+}
+
+/// One member of a JSON object.
+#[derive(Debug, Clone)]
+pub struct Member<'a> {
+    /// The key, its escapes resolved.
+    pub key: Cow<'a, str>,
+    /// The value, as it was written.
+    pub value: &'a RawValue,
+}
+
+impl<'a> Record<'a> {
+    /// Takes one line (without its newline) as a record.
+    ///
+    /// # Errors
+    /// Says for people why the line is not a JSON object: it is empty, is not
+    /// UTF-8, is another kind of JSON, is cut off, is followed by something.
+    pub fn parse(line: &'a [u8]) -> Result<Self, String> {
+        let text = str::from_utf8(line).map_err(|error| {
+            let at = error.valid_up_to() + 1;
+            format!("not a JSON object: not UTF-8 at byte {at}")
+        })?;
+        let blank = |c| matches!(c, ' ' | '\t' | '\r' | '\n');
+        match text.trim_start_matches(blank).bytes().next() {
+            None => return Err("not a JSON object: an empty line".to_owned()),
+            Some(b'{') => {}
+            Some(_) => return Err("not a JSON object".to_owned()),
+        }
+        let members = members(text).map_err(|error| {
+            // The reader counts lines and columns; there is but one line here.
+            let (message, at) = (error.to_string(), error.column());
+            let why = message.split(" at line ").next().unwrap_or_default();
+            format!("not a JSON object: {why} at byte {at}")
+        })?;
+        Ok(Self { text, members })
+    }
+
+    /// The line, byte for byte.
+    pub fn bytes(&self) -> &'a [u8] {
+        self.text.as_bytes()
+    }
+
+    /// The line.
+    pub fn text(&self) -> &'a str {
+        self.text
+    }
+
+    /// Keys and values in their order, a repeated key as often as it is there.
+    pub fn members(&self) -> &[Member<'a>] {
+        &self.members
+    }
+
+    /// The value at a path: keys and array indices, separated by dots
+    /// (`verdict.state`, `stale.0.pid`). A key that has dots itself wins.
+    pub fn get(&self, path: &str) -> Option<&'a RawValue> {
+        resolve(path, |key| find(&self.members, key))
+    }
+
+    /// The text of the string at a path, its escapes resolved; `None` if there
+    /// is none or it is not a string.
+    pub fn str(&self, path: &str) -> Option<Cow<'a, str>> {
+        string(self.get(path)?)
+    }
+
+    /// The whole number at a path, written as such (`12`; not `12.0`, `1e3`,
+    /// `-1` or `"12"`), up to 2^64-1.
+    pub fn u64(&self, path: &str) -> Option<u64> {
+        crate::number::parse(self.get(path)?.get()).ok()
+    }
+
+    /// The truth value at a path.
+    pub fn bool(&self, path: &str) -> Option<bool> {
+        match self.get(path)?.get() {
+            "true" => Some(true),
+            "false" => Some(false),
+            _ => None,
+        }
+    }
+
+    /// Whether there is a value at a path, and it is not `null`.
+    pub fn has(&self, path: &str) -> bool {
+        self.get(path).is_some_and(|value| value.get() != "null")
+    }
+
+    /// The elements of the array at a path; `None` if there is no array.
+    pub fn array(&self, path: &str) -> Option<Vec<&'a RawValue>> {
+        elements(self.get(path)?.get())
+    }
+
+    /// The record's `type`, if it is a string.
+    pub fn kind(&self) -> Option<Cow<'a, str>> {
+        self.str("type")
+    }
+
+    /// The whole record as a Rust type. Keys that the type does not know are
+    /// skipped; of a repeated key the last one counts.
+    ///
+    /// # Errors
+    /// Says for people what does not fit.
+    pub fn decode<T: Deserialize<'a>>(&self) -> Result<T, String> {
+        let last_ones = self.members.iter().enumerate().filter(|(i, member)| {
+            let later = &self.members[i + 1..];
+            !later.iter().any(|other| other.key == member.key)
+        });
+        let entries = last_ones.map(|(_, member)| (member.key.as_ref(), member.value));
+        T::deserialize(MapDeserializer::new(entries))
+            .map_err(|error: serde_json::Error| error.to_string())
+    }
+
+    /// The value at a path as a Rust type; `None` if there is none.
+    ///
+    /// # Errors
+    /// Names the path and says what does not fit.
+    pub fn decode_at<T: Deserialize<'a>>(&self, path: &str) -> Result<Option<T>, String> {
+        let Some(value) = self.get(path) else {
+            return Ok(None);
+        };
+        match serde_json::from_str(value.get()) {
+            Ok(value) => Ok(Some(value)),
+            Err(error) => Err(format!("{path}: {error}")),
+        }
+    }
+
+    /// The same line with `key` set to `value`, every other byte as it was: in
+    /// the place of each value that `key` has already, else after the last one.
+    ///
+    /// # Errors
+    /// `value` cannot be written as JSON.
+    pub fn with<T: Serialize + ?Sized>(&self, key: &str, value: &T) -> serde_json::Result<Vec<u8>> {
+        let value = serde_json::to_string(value)?;
+        Ok(splice::set(self.text, &self.members, key, &value).into_bytes())
+    }
+
+    /// As [`Record::with`], for a key inside of the record: `path` leads
+    /// through keys and array indices to an object, its last item is the key.
+    /// Of a repeated key on the way the last one is changed.
+    ///
+    /// # Errors
+    /// There is no object at the path, or `value` cannot be written as JSON.
+    pub fn with_at<T: Serialize + ?Sized>(
+        &self,
+        path: &[&str],
+        value: &T,
+    ) -> Result<Vec<u8>, String> {
+        let value = serde_json::to_string(value).map_err(|error| error.to_string())?;
+        splice::set_at(self.text, path, &value).map(String::into_bytes)
+    }
+}
+
+/// The text of a JSON string, its escapes resolved; `None` if it is something
+/// else. Half a surrogate pair becomes U+FFFD, as in `jq`.
+pub fn string(value: &RawValue) -> Option<Cow<'_, str>> {
+    let inner = value.get().strip_prefix('"')?.strip_suffix('"')?;
+    if !inner.contains('\\') {
+        return Some(Cow::Borrowed(inner));
+    }
+    // A reader of bytes lets lone surrogates through, as three bytes each.
+    let bytes: Vec<u8> = serde_json::from_str::<LossyString>(value.get()).ok()?.0;
+    Some(Cow::Owned(match String::from_utf8(bytes) {
+        Ok(text) => text,
+        Err(error) => String::from_utf8_lossy(error.as_bytes()).into_owned(),
+    }))
+}
+
+/// The members of the object that `text` is.
+pub(crate) fn members(text: &str) -> serde_json::Result<Vec<Member<'_>>> {
+    let mut reader = serde_json::Deserializer::from_str(text);
+    let members = reader.deserialize_map(Members)?;
+    reader.end()?;
+    Ok(members)
+}
+
+/// The elements of the array that `text` is; `None` if it is something else.
+pub fn elements(text: &str) -> Option<Vec<&RawValue>> {
+    let mut reader = serde_json::Deserializer::from_str(text);
+    reader.deserialize_seq(Elements).ok()
+}
+
+pub(crate) fn find<'a>(members: &[Member<'a>], key: &str) -> Option<&'a RawValue> {
+    let found = members.iter().rev().find(|member| member.key == key)?;
+    Some(found.value)
+}
+
+/// Tries the whole of `path` as one key first, then what is before each of its
+/// dots, the longest first.
+fn resolve<'a>(path: &str, lookup: impl Fn(&str) -> Option<&'a RawValue>) -> Option<&'a RawValue> {
+    if let Some(value) = lookup(path) {
+        return Some(value);
+    }
+    path.rmatch_indices('.').find_map(|(dot, _)| {
+        let inner = lookup(&path[..dot])?.get();
+        inside(inner, &path[dot + 1..])
+    })
+}
+
+fn inside<'a>(text: &'a str, path: &str) -> Option<&'a RawValue> {
+    if text.starts_with('{') {
+        let members = members(text).ok()?;
+        resolve(path, |key| find(&members, key))
+    } else if text.starts_with('[') {
+        let elements = elements(text)?;
+        resolve(path, |key| elements.get(index(key)?).copied())
+    } else {
+        None
+    }
+}
+
+/// An array index, in the one way of writing it.
+pub(crate) fn index(key: &str) -> Option<usize> {
+    usize::try_from(crate::number::parse(key).ok()?).ok()
+}
+
+struct Members;
+
+impl<'de> Visitor<'de> for Members {
+    type Value = Vec<Member<'de>>;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("an object")
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Self::Value, A::Error> {
+        let mut members = Vec::new();
+        // Keys are taken raw as well, so that half a surrogate pair in one does
+        // not make the line unreadable.
+        while let Some(key) = map.next_key_seed(Raw)? {
+            let key = string(key).unwrap_or_default();
+            let value = map.next_value_seed(Raw)?;
+            members.push(Member { key, value });
+        }
+        Ok(members)
+    }
+}
+
+struct Elements;
+
+impl<'de> Visitor<'de> for Elements {
+    type Value = Vec<&'de RawValue>;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("an array")
+    }
+
+    fn visit_seq<A: SeqAccess<'de>>(self, mut seq: A) -> Result<Self::Value, A::Error> {
+        let mut elements = Vec::new();
+        while let Some(element) = seq.next_element_seed(Raw)? {
+            elements.push(element);
+        }
+        Ok(elements)
+    }
+}
+
+struct Raw;
+
+impl<'de> DeserializeSeed<'de> for Raw {
+    type Value = &'de RawValue;
+
+    fn deserialize<D: Deserializer<'de>>(self, reader: D) -> Result<Self::Value, D::Error> {
+        <&RawValue>::deserialize(reader)
+    }
+}
+
+struct LossyString(Vec<u8>);
+
+impl<'de> Deserialize<'de> for LossyString {
+    fn deserialize<D: Deserializer<'de>>(reader: D) -> Result<Self, D::Error> {
+        struct Bytes;
+        impl Visitor<'_> for Bytes {
+            type Value = LossyString;
+
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str("a string")
+            }
+
+            fn visit_bytes<E>(self, bytes: &[u8]) -> Result<LossyString, E> {
+                Ok(LossyString(bytes.to_vec()))
+            }
+        }
+        reader.deserialize_bytes(Bytes)
+    }
+}
