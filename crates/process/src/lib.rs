@@ -1,1 +1,41 @@
-//! (being written)
+//! What muxutils knows of processes: who one is, whether it lives, how it is started apart from
+//! its caller, and how it is ended for certain.
+//!
+//! | room | what it knows |
+//! |---|---|
+//! | [`Pid`] | a number that can only mean one process |
+//! | [`Identity`] | the word that names a process for good, and when two of them are the same |
+//! | [`Here`] | this machine: the identity of a pid, and what became of a recorded process |
+//! | [`Handle`], [`wait`] | a process that is held, signalled and waited for through its handle |
+//! | [`Reader`], [`Entry`], [`Table`] | the process table, a process at a time and as a whole |
+//! | [`own_family`] | who must never be signalled by us |
+//! | [`helper`] | a command of ours that can neither hang nor stay behind |
+//! | [`Interrupts`] | the signals that ask a tool to end |
+//!
+//! Platforms differ in `sys` alone, which is also the only place with `unsafe`.
+
+#![cfg_attr(test, allow(clippy::unwrap_used, clippy::expect_used, clippy::panic))]
+
+mod entry;
+mod handle;
+pub mod helper;
+mod here;
+mod ident;
+mod interrupt;
+mod lstart;
+mod pid;
+#[allow(unsafe_code)]
+mod sys;
+mod table;
+
+pub use entry::{Entry, Start, State, Unread};
+pub use handle::{Delivery, Handle, wait};
+pub use here::{Here, Sight, Standing};
+pub use ident::{
+    Comparison, Identity, LinuxIdentity, LstartIdentity, MacosIdentity, NotAnIdentity,
+};
+pub use interrupt::{ENDING, Interrupts, die_by};
+pub use nix::sys::signal::Signal;
+pub use pid::{NotAPid, Pid};
+pub use sys::{Peer, Reader, become_subreaper, peer};
+pub use table::{Table, own_family};

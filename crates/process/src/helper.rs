@@ -1,0 +1,228 @@
+//! A helper command that can neither hang nor stay behind.
+
+use std::fmt;
+use std::io::{self, Read};
+use std::os::unix::process::CommandExt;
+use std::process::{Child, ChildStderr, ChildStdout, Command, ExitStatus, Stdio};
+use std::time::{Duration, Instant};
+
+use rustix::event::{PollFd, PollFlags, poll};
+use rustix::io::Errno;
+
+use crate::sys;
+
+/// What a helper did.
+#[derive(Debug)]
+pub struct Ran {
+    /// How it ended.
+    pub status: ExitStatus,
+    /// What it printed.
+    pub stdout: Vec<u8>,
+    /// What it said on stderr.
+    pub stderr: Vec<u8>,
+}
+
+/// Why a helper gave no answer.
+#[derive(Debug)]
+pub enum HelperError {
+    /// It could not be started or read.
+    Io(io::Error),
+    /// It was still running at the deadline, and was ended with its group.
+    Deadline,
+    /// It printed more than it may, and was ended with its group.
+    TooMuch,
+}
+
+impl fmt::Display for HelperError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            HelperError::Io(error) => error.fmt(f),
+            HelperError::Deadline => f.write_str("no answer before the deadline"),
+            HelperError::TooMuch => f.write_str("it printed more than it should"),
+        }
+    }
+}
+
+impl std::error::Error for HelperError {}
+
+impl From<io::Error> for HelperError {
+    fn from(error: io::Error) -> HelperError {
+        HelperError::Io(error)
+    }
+}
+
+/// Runs `command` to its end, with no input, and collects what it prints.
+///
+/// It runs in a process group of its own, which gets KILL at `deadline`, or once it has printed
+/// more than `limit` bytes on either stream, and in any case before this returns; on Linux the
+/// kernel ends it too if this process is killed. A helper that starts a session of its own
+/// escapes all of that.
+///
+/// # Errors
+///
+/// It could not be started, was too slow, or printed too much.
+pub fn run(command: &mut Command, deadline: Instant, limit: usize) -> Result<Ran, HelperError> {
+    command
+        .stdin(Stdio::null())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .process_group(0);
+    sys::as_helper(command);
+    let mut group = Group(Some(command.spawn()?));
+    let Some((mut out, mut err)) = group.streams() else {
+        return Err(io::Error::other("the helper's output is not connected").into());
+    };
+    let (mut stdout, mut stderr) = (Vec::new(), Vec::new());
+    let (mut out_open, mut err_open) = (true, true);
+    while out_open || err_open {
+        let mut fds = Vec::with_capacity(2);
+        if out_open {
+            fds.push(PollFd::new(&out, PollFlags::IN));
+        }
+        if err_open {
+            fds.push(PollFd::new(&err, PollFlags::IN));
+        }
+        let left = deadline.saturating_duration_since(Instant::now());
+        if left.is_zero() {
+            return Err(HelperError::Deadline);
+        }
+        // A grandchild may hold the streams open after the helper itself has ended.
+        let step = left.min(Duration::from_millis(100));
+        let timeout = rustix::time::Timespec::try_from(step).ok();
+        let ready = match poll(&mut fds, timeout.as_ref()) {
+            Ok(ready) => ready,
+            Err(Errno::INTR) => continue,
+            Err(errno) => return Err(io::Error::from(errno).into()),
+        };
+        if ready == 0 && group.leader_has_ended()? {
+            break;
+        }
+        let readable: Vec<bool> = fds.iter().map(|fd| !fd.revents().is_empty()).collect();
+        let mut readable = readable.into_iter();
+        if out_open && readable.next() == Some(true) {
+            out_open = take(&mut out, &mut stdout, limit)?;
+        }
+        if err_open && readable.next() == Some(true) {
+            err_open = take(&mut err, &mut stderr, limit)?;
+        }
+    }
+    while !group.leader_has_ended()? {
+        let left = deadline.saturating_duration_since(Instant::now());
+        if left.is_zero() {
+            return Err(HelperError::Deadline);
+        }
+        std::thread::sleep(left.min(Duration::from_millis(2)));
+    }
+    Ok(Ran {
+        status: group.end()?,
+        stdout,
+        stderr,
+    })
+}
+
+/// Reads once; `false` at the end of the stream.
+fn take(from: &mut impl Read, into: &mut Vec<u8>, limit: usize) -> Result<bool, HelperError> {
+    let mut chunk = [0; 16 * 1024];
+    let length = from.read(&mut chunk)?;
+    into.extend_from_slice(chunk.get(..length).unwrap_or_default());
+    if into.len() > limit {
+        return Err(HelperError::TooMuch);
+    }
+    Ok(length > 0)
+}
+
+/// A helper that leads its group; both are gone when this is.
+struct Group(Option<Child>);
+
+impl Group {
+    fn streams(&mut self) -> Option<(ChildStdout, ChildStderr)> {
+        let child = self.0.as_mut()?;
+        Some((child.stdout.take()?, child.stderr.take()?))
+    }
+
+    /// Whether the helper itself has ended. It is not collected, so its number stays its own.
+    fn leader_has_ended(&self) -> io::Result<bool> {
+        self.0.as_ref().map_or(Ok(true), sys::has_ended)
+    }
+
+    /// KILL to what is left of the group, then the leader's status.
+    fn end(&mut self) -> io::Result<ExitStatus> {
+        match self.0.take() {
+            Some(mut child) => {
+                sys::kill_group_of(&child);
+                child.wait()
+            }
+            None => Err(io::Error::other("the helper was collected before")),
+        }
+    }
+}
+
+impl Drop for Group {
+    fn drop(&mut self) {
+        if self.0.is_some() {
+            let _ = self.end();
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn sh(script: &str) -> Command {
+        let mut command = Command::new("/bin/sh");
+        command.args(["-c", script]);
+        command
+    }
+
+    fn within(seconds: u64) -> Instant {
+        Instant::now() + Duration::from_secs(seconds)
+    }
+
+    #[test]
+    fn both_streams_and_the_status() {
+        let ran = run(
+            &mut sh("cat; echo out; echo err >&2; exit 7"),
+            within(20),
+            100,
+        )
+        .unwrap();
+        assert_eq!(ran.status.code(), Some(7));
+        assert_eq!(
+            (&ran.stdout[..], &ran.stderr[..]),
+            (&b"out\n"[..], &b"err\n"[..])
+        );
+    }
+
+    #[test]
+    fn a_helper_that_hangs_is_ended_with_its_group() {
+        let started = Instant::now();
+        let deadline = started + Duration::from_millis(300);
+        let error = run(&mut sh("trap '' TERM; sleep 61 & sleep 62"), deadline, 100).unwrap_err();
+        assert!(matches!(error, HelperError::Deadline), "{error}");
+        assert!(started.elapsed() < Duration::from_secs(10));
+    }
+
+    #[test]
+    fn a_grandchild_that_keeps_the_streams_does_not_hold_it_up() {
+        let ran = run(&mut sh("echo $$; sleep 63 &"), within(20), 100).unwrap();
+        assert!(ran.status.success());
+        // The whole group is dead: no live process has the helper's group any more.
+        let group: i32 = String::from_utf8(ran.stdout)
+            .unwrap()
+            .trim()
+            .parse()
+            .unwrap();
+        let mut reader = crate::Reader::new();
+        let alive = reader.pids().unwrap().into_iter().any(
+            |pid| matches!(reader.entry(pid), Ok(e) if e.pgid == group && !e.state.is_zombie()),
+        );
+        assert!(!alive);
+    }
+
+    #[test]
+    fn output_is_bounded() {
+        let error = run(&mut sh("while :; do echo yes; done"), within(20), 1000).unwrap_err();
+        assert!(matches!(error, HelperError::TooMuch), "{error}");
+    }
+}

@@ -1,0 +1,259 @@
+//! This machine as identities see it: who lives here now, and what became of a recorded process.
+
+use std::path::Path;
+use std::time::{Duration, Instant};
+
+use crate::entry::Unread;
+use crate::handle::{Handle, OpenError};
+use crate::ident::{Comparison, Identity, is_host};
+use crate::lstart;
+use crate::pid::Pid;
+use crate::sys::{Pin, Reach, Reader, System};
+
+/// How long `ps` may take, where it has to serve.
+const PS_LIMIT: Duration = Duration::from_secs(2);
+
+/// This boot, host and pid namespace.
+#[derive(Debug)]
+pub struct Here {
+    system: Option<System>,
+    host: String,
+    distrust: Option<String>,
+}
+
+/// What is to be seen of one pid.
+#[derive(Debug)]
+pub enum Sight {
+    /// A live process.
+    Alive(Handle),
+    /// A process that has ended and that its parent has yet to collect.
+    Zombie(Identity),
+    /// No process has this number; a thread may.
+    Absent,
+    /// There is, or may be, a process, and it cannot be told which; the text says why.
+    Unknown(String),
+}
+
+/// What became of a recorded process.
+#[derive(Debug)]
+pub enum Standing {
+    /// It lives, and this is it.
+    Same(Handle),
+    /// It has ended, and its pid now names another live process: the one of this identity, or one
+    /// that the table hides.
+    Recycled(Option<Identity>),
+    /// It has ended.
+    Gone {
+        /// Its parent has yet to collect it.
+        zombie: bool,
+    },
+    /// It cannot be told, so it may neither be taken for dead nor for the same; the text says why.
+    Unknown(String),
+}
+
+impl Standing {
+    /// The answer in one word: `same`, `recycled`, `gone` or `unknown`.
+    pub fn word(&self) -> &'static str {
+        match self {
+            Standing::Same(_) => "same",
+            Standing::Recycled(_) => "recycled",
+            Standing::Gone { .. } => "gone",
+            Standing::Unknown(_) => "unknown",
+        }
+    }
+}
+
+impl Default for Here {
+    fn default() -> Here {
+        Here::new()
+    }
+}
+
+impl Here {
+    /// Looks at the machine, once.
+    pub fn new() -> Here {
+        Here {
+            system: System::read(Path::new("/proc")),
+            host: hostname(),
+            distrust: System::distrust(),
+        }
+    }
+
+    /// The host name, as records and identities carry it.
+    pub fn host(&self) -> &str {
+        &self.host
+    }
+
+    /// The boot id; `None` where there is none to be read.
+    pub fn boot(&self) -> Option<uuid::Uuid> {
+        self.system.as_ref().map(System::boot)
+    }
+
+    /// The pid namespace (and time namespace), as identities write it; `None` where there is none
+    /// to be read.
+    pub fn space(&self) -> Option<String> {
+        self.system.as_ref().map(System::space)
+    }
+
+    /// Why nothing here may be believed: the process table is another namespace's.
+    pub fn distrust(&self) -> Option<&str> {
+        self.distrust.as_deref()
+    }
+
+    /// What is to be seen of `pid`. The handle is opened first and read after, so that what was
+    /// read is of the process that the handle holds.
+    pub fn look(&self, pid: Pid) -> Sight {
+        match self.see(pid, self.system.as_ref()) {
+            Seen::Alive(handle) => Sight::Alive(handle),
+            Seen::Zombie(ident) => Sight::Zombie(ident),
+            Seen::Absent => Sight::Absent,
+            Seen::Hidden(_, why) | Seen::Unknown(why) => Sight::Unknown(why),
+        }
+    }
+
+    /// The handle of `pid` if that is a live process; what else it is otherwise, in words.
+    ///
+    /// # Errors
+    ///
+    /// The text says why there is no live process, or why it cannot be told.
+    pub fn open(&self, pid: Pid) -> Result<Handle, String> {
+        match self.look(pid) {
+            Sight::Alive(handle) => Ok(handle),
+            Sight::Zombie(_) => Err(format!("process {pid} has ended")),
+            Sight::Absent => Err(format!("there is no process {pid}")),
+            Sight::Unknown(why) => Err(format!("process {pid}: {why}")),
+        }
+    }
+
+    /// What became of the process `recorded`. `host` is the one the record was made on, where the
+    /// record says so; a bare identity counts as one of here.
+    pub fn find(&self, recorded: &Identity, host: Option<&str>) -> Standing {
+        if let Some(why) = &self.distrust {
+            return Standing::Unknown(why.clone());
+        }
+        let seen = match (recorded, &self.system) {
+            (Identity::Lstart(lstart), _) if lstart.host != self.host => {
+                return Standing::Unknown(format!("it was recorded on host {}", lstart.host));
+            }
+            (Identity::Lstart(_), _) => self.see(recorded.pid(), None),
+            (_, None) => return Standing::Unknown("this system has no boot id".to_owned()),
+            (_, Some(system)) => match system.reach(recorded) {
+                Reach::Here => self.see(recorded.pid(), Some(system)),
+                Reach::Elsewhere(why) => return Standing::Unknown(why.to_owned()),
+                Reach::OtherBoot => return self.before_this_boot(host),
+            },
+        };
+        match seen {
+            Seen::Absent => Standing::Gone { zombie: false },
+            Seen::Zombie(ident) => Standing::Gone {
+                zombie: ident.compare(recorded) == Comparison::Same,
+            },
+            Seen::Alive(handle) => match handle.ident().compare(recorded) {
+                Comparison::Same => Standing::Same(handle),
+                Comparison::Different => Standing::Recycled(Some(handle.ident().clone())),
+                Comparison::Unknown(why) => Standing::Unknown(why.to_owned()),
+            },
+            // The pidfd's inode decides even where the table shows nothing.
+            Seen::Hidden(pin, why) => match (pin.inode(), recorded.inode()) {
+                (Some(live), Some(then)) if live == then => {
+                    Standing::Same(Handle::new(pin, recorded.clone(), None))
+                }
+                (Some(_), Some(_)) => Standing::Recycled(None),
+                _ => Standing::Unknown(why),
+            },
+            Seen::Unknown(why) => Standing::Unknown(why),
+        }
+    }
+
+    /// A record of another boot: that process is gone, unless it lives on another machine.
+    fn before_this_boot(&self, host: Option<&str>) -> Standing {
+        match host {
+            Some(host) if host != self.host => {
+                Standing::Unknown(format!("it was recorded on host {host}"))
+            }
+            _ => Standing::Gone { zombie: false },
+        }
+    }
+
+    fn see(&self, pid: Pid, system: Option<&System>) -> Seen {
+        if let Some(why) = &self.distrust {
+            return Seen::Unknown(why.clone());
+        }
+        // Twice at most: the second time the number belongs to the process that took it over.
+        for _ in 0..3 {
+            let pin = match Pin::open(pid) {
+                Ok(pin) => pin,
+                Err(OpenError::Gone) => return Seen::Absent,
+            };
+            let mut reader = Reader::new();
+            let entry = match reader.entry(pid) {
+                Ok(entry) => entry,
+                Err(Unread::Gone) if pin.has_ended() == Some(true) => continue,
+                Err(why) => {
+                    let why = hidden(pid, why);
+                    return Seen::Hidden(pin, why);
+                }
+            };
+            let ended = pin.has_ended().unwrap_or_else(|| reader.is_dead(&entry));
+            if ended && !entry.state.is_zombie() {
+                continue;
+            }
+            let ident = match system {
+                Some(system) => system.identity(&entry, &pin),
+                None => match self.lstart(pid) {
+                    Ok(ident) => ident,
+                    Err(why) => return Seen::Unknown(why),
+                },
+            };
+            return match ident {
+                Some(ident) if ended => Seen::Zombie(ident),
+                Some(ident) => Seen::Alive(Handle::new(pin, ident, Some(entry))),
+                None => continue,
+            };
+        }
+        Seen::Absent
+    }
+
+    fn lstart(&self, pid: Pid) -> Result<Option<Identity>, String> {
+        lstart::read(pid, &self.host, Instant::now() + PS_LIMIT)
+    }
+}
+
+/// What a look saw, with the handle of a process that the table hides: hidepid, or a sandbox.
+enum Seen {
+    Alive(Handle),
+    Zombie(Identity),
+    Absent,
+    Hidden(Pin, String),
+    Unknown(String),
+}
+
+fn hidden(pid: Pid, why: Unread) -> String {
+    match why {
+        Unread::Gone => format!("process {pid} lives, but the process table hides it"),
+        why => format!("process {pid} cannot be read: {why}"),
+    }
+}
+
+/// The host name as one word that can stand in an identity.
+fn hostname() -> String {
+    let name = rustix::system::uname()
+        .nodename()
+        .to_string_lossy()
+        .into_owned();
+    let word: String = name
+        .chars()
+        .map(|c| {
+            if is_host(c.encode_utf8(&mut [0; 4])) {
+                c
+            } else {
+                '_'
+            }
+        })
+        .collect();
+    if word.is_empty() {
+        "_".to_owned()
+    } else {
+        word
+    }
+}

@@ -1,0 +1,73 @@
+//! The signals that ask a tool to end, as something a wait can be woken by.
+
+use std::io::{self, Read};
+use std::os::fd::{AsFd, BorrowedFd};
+use std::os::unix::net::UnixStream;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use nix::sys::signal::Signal;
+
+use crate::sys;
+
+/// The signals that end a tool: those that a terminal, a service manager and a person send.
+pub const ENDING: [Signal; 3] = [Signal::SIGTERM, Signal::SIGINT, Signal::SIGHUP];
+
+/// Signals that are caught from now on, to be asked for, and waited for, in the tool's own time.
+///
+/// A signal that was ignored when the tool was started stays ignored.
+#[derive(Debug)]
+pub struct Interrupts {
+    caught: Vec<(Signal, Arc<AtomicBool>)>,
+    wake: UnixStream,
+}
+
+impl Interrupts {
+    /// Catches `signals`.
+    ///
+    /// # Errors
+    ///
+    /// No descriptor is left, or a signal cannot be caught.
+    pub fn catch(signals: &[Signal]) -> io::Result<Interrupts> {
+        let (wake, write) = UnixStream::pair()?;
+        wake.set_nonblocking(true)?;
+        let mut caught = Vec::with_capacity(signals.len());
+        for &signal in signals {
+            if sys::is_ignored(signal) {
+                continue;
+            }
+            let flag = Arc::new(AtomicBool::new(false));
+            // The flag first, so that it is up when the descriptor wakes the wait.
+            signal_hook::flag::register(signal as i32, Arc::clone(&flag))?;
+            signal_hook::low_level::pipe::register(signal as i32, write.try_clone()?)?;
+            caught.push((signal, flag));
+        }
+        Ok(Interrupts { caught, wake })
+    }
+
+    /// Readable once a signal has come; for [`crate::wait`].
+    pub fn wake(&self) -> BorrowedFd<'_> {
+        self.wake.as_fd()
+    }
+
+    /// The signals that have come since this was last asked, each at most once.
+    pub fn take(&self) -> Vec<Signal> {
+        let mut drained = [0; 64];
+        while matches!((&self.wake).read(&mut drained), Ok(length) if length > 0) {}
+        self.caught
+            .iter()
+            .filter(|(_, flag)| flag.swap(false, Ordering::SeqCst))
+            .map(|(signal, _)| *signal)
+            .collect()
+    }
+}
+
+/// Ends this process by `signal`, as if it had never been caught, so that the caller sees a death
+/// by signal. Returns only where the signal is blocked or ignored.
+pub fn die_by(signal: Signal) {
+    sys::default_signal(signal);
+    let mut only = nix::sys::signal::SigSet::empty();
+    only.add(signal);
+    let _ = only.thread_unblock();
+    let _ = nix::sys::signal::raise(signal);
+}

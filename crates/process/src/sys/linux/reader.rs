@@ -1,0 +1,195 @@
+//! The process table, read from `/proc`.
+
+use std::fmt::Write as _;
+use std::fs::{self, File};
+use std::io::{self, Read};
+use std::path::PathBuf;
+
+use super::stat;
+use crate::entry::{Entry, Unread};
+use crate::pid::Pid;
+
+/// Reads processes, one at a time, into buffers that are used again and again.
+///
+/// Bytes stay bytes, and each answer that could not be had says why.
+#[derive(Debug)]
+pub struct Reader {
+    root: String,
+    path: String,
+    bytes: Vec<u8>,
+}
+
+impl Default for Reader {
+    fn default() -> Reader {
+        Reader::new()
+    }
+}
+
+impl Reader {
+    /// A reader of the live table.
+    pub fn new() -> Reader {
+        Reader::at("/proc")
+    }
+
+    /// A reader of the table below `root`, which has the form of `/proc`.
+    pub fn at(root: &str) -> Reader {
+        Reader {
+            root: root.to_owned(),
+            path: String::with_capacity(64),
+            bytes: Vec::with_capacity(4096),
+        }
+    }
+
+    /// The pids of all processes that can be seen, in no order.
+    ///
+    /// # Errors
+    ///
+    /// Those of reading the folder.
+    pub fn pids(&self) -> io::Result<Vec<Pid>> {
+        let mut pids = Vec::with_capacity(256);
+        for entry in fs::read_dir(&self.root)? {
+            let name = entry?.file_name();
+            let number = name.to_str().and_then(|name| name.parse::<i64>().ok());
+            pids.extend(number.and_then(Pid::new));
+        }
+        Ok(pids)
+    }
+
+    /// What the table says of `pid`.
+    pub fn entry(&mut self, pid: Pid) -> Result<Entry, Unread> {
+        self.read(pid, "stat")?;
+        let entry = stat::parse(&self.bytes).ok_or(Unread::Malformed)?;
+        if entry.pid == pid {
+            Ok(entry)
+        } else {
+            Err(Unread::Malformed)
+        }
+    }
+
+    /// Whether the process of `entry` has ended: it is a zombie and no other thread of it runs.
+    pub fn is_dead(&mut self, entry: &Entry) -> bool {
+        if !entry.state.is_zombie() {
+            return false;
+        }
+        if entry.threads <= 1 {
+            return true;
+        }
+        let tasks = format!("{}/{}/task", self.root, entry.pid);
+        let Ok(tasks) = fs::read_dir(tasks) else {
+            return true;
+        };
+        !tasks.flatten().any(|task| {
+            let stat = fs::read(task.path().join("stat")).unwrap_or_default();
+            stat::parse(&stat).is_some_and(|thread| !thread.state.is_zombie())
+        })
+    }
+
+    /// Its whole argument list, as the kernel has it, however long. Empty for a zombie and for a
+    /// kernel thread.
+    pub fn argv(&mut self, pid: Pid) -> Result<Vec<Vec<u8>>, Unread> {
+        self.read(pid, "cmdline")?;
+        Ok(split_strings(&self.bytes))
+    }
+
+    /// The bytes of its argument list, each argument ended by NUL, in this reader's own buffer.
+    pub fn raw_argv(&mut self, pid: Pid) -> Result<&[u8], Unread> {
+        self.read(pid, "cmdline")?;
+        Ok(&self.bytes)
+    }
+
+    /// The environment it was started with, as `NAME=VALUE` (a process can overwrite it).
+    pub fn environ(&mut self, pid: Pid) -> Result<Vec<Vec<u8>>, Unread> {
+        self.read(pid, "environ")?;
+        Ok(split_strings(&self.bytes))
+    }
+
+    /// Its working directory. A directory that is gone ends in ` (deleted)`.
+    pub fn cwd(&mut self, pid: Pid) -> Result<PathBuf, Unread> {
+        self.link(pid, "cwd")
+    }
+
+    /// The file it executes. A file that is gone ends in ` (deleted)`.
+    pub fn exe(&mut self, pid: Pid) -> Result<PathBuf, Unread> {
+        self.link(pid, "exe")
+    }
+
+    /// Its effective user id.
+    pub fn uid(&mut self, pid: Pid) -> Result<u32, Unread> {
+        // Not the owner of the folder: that is root's where the process is not dumpable.
+        self.read(pid, "status")?;
+        std::str::from_utf8(&self.bytes)
+            .ok()
+            .and_then(|status| status.lines().find_map(|line| line.strip_prefix("Uid:")))
+            .and_then(|ids| ids.split_ascii_whitespace().nth(1))
+            .and_then(|effective| effective.parse().ok())
+            .ok_or(Unread::Malformed)
+    }
+
+    /// What each of its open descriptors is, as the kernel names it: a path, `pipe:[INODE]`,
+    /// `socket:[INODE]`. Nothing is opened or looked up, so no dead mount can hold this up.
+    pub fn descriptors(&mut self, pid: Pid) -> Result<Vec<(i32, PathBuf)>, Unread> {
+        self.locate(pid, "fd");
+        let folder = fs::read_dir(&self.path).map_err(|error| Unread::of(&error))?;
+        let mut found = Vec::new();
+        for entry in folder {
+            let entry = entry.map_err(|error| Unread::of(&error))?;
+            let number = entry
+                .file_name()
+                .to_str()
+                .and_then(|name| name.parse().ok());
+            // One that was closed meanwhile is no descriptor any more.
+            if let (Some(number), Ok(target)) = (number, fs::read_link(entry.path())) {
+                found.push((number, target));
+            }
+        }
+        Ok(found)
+    }
+
+    fn link(&mut self, pid: Pid, what: &str) -> Result<PathBuf, Unread> {
+        self.locate(pid, what);
+        fs::read_link(&self.path).map_err(|error| Unread::of(&error))
+    }
+
+    fn read(&mut self, pid: Pid, what: &str) -> Result<(), Unread> {
+        self.locate(pid, what);
+        self.bytes.clear();
+        File::open(&self.path)
+            .and_then(|mut file| file.read_to_end(&mut self.bytes))
+            .map(|_| ())
+            .map_err(|error| Unread::of(&error))
+    }
+
+    fn locate(&mut self, pid: Pid, what: &str) {
+        self.path.clear();
+        let _ = write!(self.path, "{}/{pid}/{what}", self.root);
+    }
+}
+
+/// Strings that each end in NUL; the last may lack it, where a process has overwritten it.
+fn split_strings(bytes: &[u8]) -> Vec<Vec<u8>> {
+    let mut strings: Vec<Vec<u8>> = bytes.split(|&byte| byte == 0).map(<[u8]>::to_vec).collect();
+    if bytes.is_empty() || bytes.ends_with(&[0]) {
+        strings.pop();
+    }
+    strings
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn strings_end_in_nul() {
+        let split = |bytes: &[u8]| {
+            split_strings(bytes)
+                .into_iter()
+                .map(|s| String::from_utf8(s).unwrap())
+                .collect::<Vec<_>>()
+        };
+        assert_eq!(split(b""), Vec::<String>::new());
+        assert_eq!(split(b"a\0b c\0"), ["a", "b c"]);
+        assert_eq!(split(b"a\0\0b\0"), ["a", "", "b"]);
+        assert_eq!(split(b"\0"), [""]);
+        assert_eq!(split(b"title without an end"), ["title without an end"]);
+    }
+}

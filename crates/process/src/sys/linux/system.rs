@@ -1,0 +1,148 @@
+//! What identities on this machine are made of.
+
+use std::fs;
+use std::os::unix::fs::MetadataExt;
+use std::path::{Path, PathBuf};
+
+use uuid::Uuid;
+
+use super::pin::Pin;
+use crate::entry::{Entry, Start};
+use crate::ident::{Identity, LinuxIdentity};
+use crate::pid::Pid;
+
+/// The inode of the initial time namespace, `PROC_TIME_INIT_INO` of the kernel.
+const INITIAL_TIMENS: u64 = 0xEFFF_FFFA;
+
+/// This boot, seen from this process's namespaces.
+#[derive(Clone, Debug)]
+pub(crate) struct System {
+    boot: Uuid,
+    pidns: u64,
+    timens: Option<u64>,
+}
+
+impl System {
+    /// Reads boot id and namespaces below `proc`. `None` where there is no such thing to read, so
+    /// that `ps` has to serve.
+    pub(crate) fn read(proc: &Path) -> Option<System> {
+        let boot = fs::read_to_string(proc.join("sys/kernel/random/boot_id")).ok()?;
+        // Older kernels have no time namespaces; everything then counts from the initial one.
+        let timens = namespace(&proc.join("self/ns/time"));
+        Some(System {
+            boot: Uuid::try_parse(boot.trim_end()).ok()?,
+            pidns: namespace(&proc.join("self/ns/pid"))?,
+            timens: timens.filter(|&inode| inode != INITIAL_TIMENS),
+        })
+    }
+
+    /// Whether `/proc` is this process's own. Where it is another namespace's, its numbers are
+    /// other processes than the ones that system calls reach, and nothing in it may be believed.
+    pub(crate) fn distrust() -> Option<String> {
+        let own = std::process::id();
+        match fs::read_link("/proc/self") {
+            Ok(target) if target == PathBuf::from(own.to_string()) => None,
+            Ok(target) => Some(format!(
+                "/proc belongs to another pid namespace (it calls this process {}, which is {own})",
+                target.display()
+            )),
+            Err(error) => Some(format!("/proc/self cannot be read: {error}")),
+        }
+    }
+
+    /// The boot id.
+    pub(crate) fn boot(&self) -> Uuid {
+        self.boot
+    }
+
+    /// The pid namespace and, if it is not the initial one, the time namespace, as identities
+    /// write them.
+    pub(crate) fn space(&self) -> String {
+        match self.timens {
+            Some(timens) => format!("{}+{timens}", self.pidns),
+            None => self.pidns.to_string(),
+        }
+    }
+
+    /// The identity of the process `entry`, which `pin` pins.
+    pub(crate) fn identity(&self, entry: &Entry, pin: &Pin) -> Option<Identity> {
+        let Start::Ticks(ticks) = entry.start else {
+            return None;
+        };
+        Some(Identity::Linux(LinuxIdentity {
+            boot: self.boot,
+            pidns: self.pidns,
+            timens: self.timens,
+            pid: entry.pid,
+            ticks,
+            inode: pin.inode(),
+        }))
+    }
+
+    /// Whether `recorded` has its boot and its pid here, so that looking for it here says
+    /// something about it.
+    pub(crate) fn reach(&self, recorded: &Identity) -> Reach {
+        let Identity::Linux(recorded) = recorded else {
+            return Reach::Elsewhere("its identity is of another kind of system");
+        };
+        if recorded.boot != self.boot {
+            Reach::OtherBoot
+        } else if recorded.pidns != self.pidns {
+            Reach::Elsewhere("its pid is a number of another pid namespace")
+        } else {
+            Reach::Here
+        }
+    }
+
+    /// Whether `pid` is the number of a process, and not of one of its threads.
+    pub(crate) fn is_process(pid: Pid) -> bool {
+        // `/proc/TID` opens for every thread; only a thread group's own number is a process.
+        match fs::read_to_string(format!("/proc/{pid}/status")) {
+            Ok(status) => status
+                .lines()
+                .find_map(|line| line.strip_prefix("Tgid:"))
+                .is_none_or(|tgid| tgid.trim() == pid.to_string()),
+            Err(_) => true,
+        }
+    }
+}
+
+/// Where a recorded identity stands to this system.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Reach {
+    /// Its pid is a number of here.
+    Here,
+    /// It was taken in another boot.
+    OtherBoot,
+    /// Looking here says nothing about it; the text says why.
+    Elsewhere(&'static str),
+}
+
+fn namespace(link: &Path) -> Option<u64> {
+    // The inode of the namespace itself, without parsing the link's text, ioctl_ns(2).
+    fs::metadata(link).ok().map(|meta| meta.ino())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn boot_and_namespaces_are_read_below_any_root() {
+        let root = tempfile::tempdir().unwrap();
+        let proc = root.path();
+        assert!(System::read(proc).is_none(), "nothing there");
+        fs::create_dir_all(proc.join("sys/kernel/random")).unwrap();
+        fs::create_dir_all(proc.join("self/ns")).unwrap();
+        fs::write(proc.join("self/ns/pid"), "").unwrap();
+        fs::write(proc.join("sys/kernel/random/boot_id"), "not-a-uuid\n").unwrap();
+        assert!(System::read(proc).is_none(), "a malformed boot id");
+        let boot = "0c8f4a2e-1f6b-4f0f-9d55-0b1b5a6c7d8e";
+        fs::write(proc.join("sys/kernel/random/boot_id"), format!("{boot}\n")).unwrap();
+        let system = System::read(proc).unwrap();
+        assert_eq!(system.boot().to_string(), boot);
+        assert_eq!(system.timens, None, "a kernel without time namespaces");
+        fs::write(proc.join("self/ns/time"), "").unwrap();
+        assert!(System::read(proc).unwrap().space().contains('+'));
+    }
+}

@@ -1,0 +1,1 @@
+//! macOS: `sysctl(3)`, kqueue, `proc_pidinfo`. (Being written.)

@@ -1,0 +1,128 @@
+//! What Linux and macOS do alike, with the system calls that have no safe wrapper.
+
+use std::io;
+use std::os::unix::process::CommandExt;
+use std::process::{Child, Command};
+
+use nix::libc;
+use nix::sys::signal::{SigHandler, Signal};
+use rustix::process::{Pid as RawPid, WaitId, WaitIdOptions, waitid};
+
+/// The numbers that are names in the folder `path`.
+pub(crate) fn numbers_in(path: &str) -> io::Result<Vec<i32>> {
+    let mut numbers = Vec::new();
+    for entry in std::fs::read_dir(path)? {
+        numbers.extend(
+            entry?
+                .file_name()
+                .to_str()
+                .and_then(|name| name.parse::<i32>().ok()),
+        );
+    }
+    Ok(numbers)
+}
+
+/// Closes every descriptor above 2 but those of `keep`.
+pub(crate) fn close_all_but(keep: &[i32]) -> io::Result<()> {
+    for fd in super::open_descriptors()? {
+        if fd > 2 && !keep.contains(&fd) {
+            // The listing's own descriptor is among the numbers, and closed by now.
+            let _ = nix::unistd::close(fd);
+        }
+    }
+    Ok(())
+}
+
+/// Puts every signal back to its default action and blocks none, as a program expects to be
+/// started. The real-time ones are included, and on Linux the two that the C library keeps for
+/// itself and will not touch: an inherited "ignore" of those would be passed on to the program.
+pub(crate) fn default_signals() {
+    super::default_all_signals();
+    // Unblocking comes second, so that a signal which was held back meets its default action.
+    let _ = nix::sys::signal::SigSet::empty().thread_set_mask();
+}
+
+/// Whether `signal` is ignored, as it is when a shell has started this process with `&` or
+/// `nohup`. Such a signal stays ignored.
+pub(crate) fn is_ignored(signal: Signal) -> bool {
+    let mut now = std::mem::MaybeUninit::<libc::sigaction>::zeroed();
+    // SAFETY: with a null new action sigaction(2) only writes the present one to `now`, which is
+    // valid for that and is fully initialised, being all zero before.
+    let now = unsafe {
+        if libc::sigaction(signal as i32, std::ptr::null(), now.as_mut_ptr()) != 0 {
+            return false;
+        }
+        now.assume_init()
+    };
+    now.sa_sigaction == libc::SIG_IGN
+}
+
+/// Puts `signal` back to its default action.
+pub(crate) fn default_signal(signal: Signal) {
+    // SAFETY: SIG_DFL runs no code of ours in the signal's context.
+    let _ = unsafe { nix::sys::signal::signal(signal, SigHandler::SigDfl) };
+}
+
+/// One half of a fork(2).
+pub(crate) enum Fork {
+    /// The new process.
+    Child,
+    /// The old one, with the number of the new.
+    Parent(i32),
+}
+
+/// Splits this process in two.
+///
+/// # Errors
+///
+/// Those of fork(2). Also where this process has more than one thread: the child of such a
+/// process may do next to nothing before exec(2), signal-safety(7).
+pub(crate) fn fork() -> io::Result<Fork> {
+    // SAFETY: fork(2) leaves the child with the calling thread alone. The tools have no other
+    // thread when they launch a command, so no lock can be held by a thread that is not there.
+    match unsafe { nix::unistd::fork() }? {
+        nix::unistd::ForkResult::Child => Ok(Fork::Child),
+        nix::unistd::ForkResult::Parent { child } => Ok(Fork::Parent(child.as_raw())),
+    }
+}
+
+/// Ends this process at once, without running what the parent half of a fork has set up to run at
+/// its exit.
+pub(crate) fn exit_now(code: i32) -> ! {
+    // SAFETY: _exit(2) only ends the process.
+    unsafe { libc::_exit(code) }
+}
+
+/// Prepares `command` to run as a helper: default signals, and ended with its parent.
+pub(crate) fn as_helper(command: &mut Command) {
+    let parent = rustix::process::getpid();
+    // SAFETY: between fork and exec only prctl(2), getppid(2) and sigaction(2) are called, all of
+    // them async-signal-safe; nothing is allocated or locked.
+    unsafe {
+        command.pre_exec(move || {
+            default_signals();
+            super::die_with_parent()?;
+            if rustix::process::getppid() != Some(parent) {
+                // The parent was gone before the kernel knew what to do then.
+                exit_now(1);
+            }
+            Ok(())
+        });
+    }
+}
+
+/// Whether `child` has ended. It is not collected, so its number stays its own.
+pub(crate) fn has_ended(child: &Child) -> io::Result<bool> {
+    let options = WaitIdOptions::EXITED | WaitIdOptions::NOHANG | WaitIdOptions::NOWAIT;
+    Ok(waitid(WaitId::Pid(raw_pid(child)), options)?.is_some())
+}
+
+/// KILL to the process group that `child` leads. Only for a child that was started as the leader
+/// of a group and has not been collected: nobody else can have that number.
+pub(crate) fn kill_group_of(child: &Child) {
+    let _ = rustix::process::kill_process_group(raw_pid(child), rustix::process::Signal::KILL);
+}
+
+fn raw_pid(child: &Child) -> RawPid {
+    RawPid::from_child(child)
+}

@@ -1,0 +1,198 @@
+//! The process table as a whole, and what follows from it about families of processes.
+
+use std::collections::{HashMap, HashSet};
+use std::io;
+
+use crate::entry::Entry;
+use crate::pid::Pid;
+use crate::sys::Reader;
+
+/// One reading of the process table.
+///
+/// A reading is no snapshot: processes come and go while it is made. What is concluded from it
+/// about one process is checked again through that process's own handle before it is acted on.
+#[derive(Clone, Debug, Default)]
+pub struct Table {
+    entries: Vec<Entry>,
+    index: HashMap<Pid, usize>,
+}
+
+impl FromIterator<Entry> for Table {
+    fn from_iter<I: IntoIterator<Item = Entry>>(entries: I) -> Table {
+        let mut entries: Vec<Entry> = entries.into_iter().collect();
+        entries.sort_by_key(|entry| entry.pid);
+        let index = entries
+            .iter()
+            .enumerate()
+            .map(|(i, entry)| (entry.pid, i))
+            .collect();
+        Table { entries, index }
+    }
+}
+
+impl Table {
+    /// Reads the table, in one pass. Processes that end meanwhile are left out, as are those that
+    /// are hidden from this user.
+    ///
+    /// # Errors
+    ///
+    /// The table as a whole cannot be read.
+    pub fn read(reader: &mut Reader) -> io::Result<Table> {
+        let pids = reader.pids()?;
+        Ok(pids
+            .into_iter()
+            .filter_map(|pid| reader.entry(pid).ok())
+            .collect())
+    }
+
+    /// All processes, by number.
+    pub fn entries(&self) -> &[Entry] {
+        &self.entries
+    }
+
+    /// The process `pid`.
+    pub fn get(&self, pid: Pid) -> Option<&Entry> {
+        self.index.get(&pid).and_then(|&i| self.entries.get(i))
+    }
+
+    /// The parent of `pid`, its parent and so on, nearest first. Ends at a parent that the table
+    /// does not have.
+    pub fn ancestors(&self, pid: Pid) -> Vec<Pid> {
+        let mut found = Vec::new();
+        let mut seen = HashSet::from([pid]);
+        let mut next = self.get(pid).and_then(|entry| Pid::new(entry.ppid.into()));
+        while let Some(parent) = next.filter(|&parent| seen.insert(parent)) {
+            found.push(parent);
+            next = self
+                .get(parent)
+                .and_then(|entry| Pid::new(entry.ppid.into()));
+        }
+        found
+    }
+
+    /// The descendants of `roots`, each after its parent, without the roots themselves.
+    pub fn descendants(&self, roots: &[Pid]) -> Vec<Pid> {
+        let mut children: HashMap<i32, Vec<Pid>> = HashMap::new();
+        for entry in &self.entries {
+            children.entry(entry.ppid).or_default().push(entry.pid);
+        }
+        let mut seen: HashSet<Pid> = roots.iter().copied().collect();
+        let mut found = Vec::new();
+        let mut queue: std::collections::VecDeque<Pid> = roots.iter().copied().collect();
+        while let Some(parent) = queue.pop_front() {
+            for &child in children.get(&parent.get()).into_iter().flatten() {
+                if seen.insert(child) {
+                    found.push(child);
+                    queue.push_back(child);
+                }
+            }
+        }
+        found
+    }
+
+    /// The members of the process group `pgid`.
+    pub fn group(&self, pgid: Pid) -> impl Iterator<Item = &Entry> {
+        self.entries
+            .iter()
+            .filter(move |entry| entry.pgid == pgid.get())
+    }
+}
+
+/// Who must never be signalled by a tool that runs at the end of a pipeline: the tool itself, its
+/// ancestors, and the other commands of its pipeline.
+///
+/// The pipeline are the children of the tool's own parent that have the pipe open which is the
+/// tool's stdin or stdout. Process group and session play no part: in a script they are the
+/// script's, with everything that it has started.
+pub fn own_family(table: &Table, reader: &mut Reader) -> HashSet<Pid> {
+    let own = Pid::own();
+    let mut family: HashSet<Pid> = table.ancestors(own).into_iter().collect();
+    let parent = table.get(own).map(|entry| entry.ppid);
+    let pipes: HashSet<_> = reader
+        .descriptors(own)
+        .unwrap_or_default()
+        .into_iter()
+        .filter(|(fd, target)| *fd <= 1 && is_stream(target))
+        .map(|(_, target)| target)
+        .collect();
+    let siblings = table
+        .entries()
+        .iter()
+        .filter(|entry| Some(entry.ppid) == parent);
+    for sibling in siblings.filter(|_| !pipes.is_empty()) {
+        let open = reader.descriptors(sibling.pid).unwrap_or_default();
+        if open.iter().any(|(_, target)| pipes.contains(target)) {
+            family.insert(sibling.pid);
+        }
+    }
+    family.insert(own);
+    family
+}
+
+/// Some shells join a pipeline by socket pairs.
+fn is_stream(target: &std::path::Path) -> bool {
+    let name = target.to_string_lossy();
+    name.starts_with("pipe:[") || name.starts_with("socket:[")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::entry::{Start, State};
+
+    fn pid(number: i32) -> Pid {
+        Pid::new(number.into()).unwrap()
+    }
+
+    fn table(rows: &[(i32, i32, i32)]) -> Table {
+        rows.iter()
+            .map(|&(number, ppid, pgid)| Entry {
+                pid: pid(number),
+                ppid,
+                pgid,
+                sid: pgid,
+                tty: 0,
+                tpgid: -1,
+                state: State('S'),
+                threads: 1,
+                kernel_thread: false,
+                start: Start::Ticks(1),
+                name: b"x".to_vec(),
+            })
+            .collect()
+    }
+
+    #[test]
+    fn families() {
+        let table = table(&[
+            (1, 0, 1),
+            (10, 1, 10),
+            (11, 10, 10),
+            (12, 11, 12),
+            (9, 12, 10),
+            (20, 1, 20),
+        ]);
+        assert_eq!(table.ancestors(pid(9)), [pid(12), pid(11), pid(10), pid(1)]);
+        assert_eq!(table.descendants(&[pid(10)]), [pid(11), pid(12), pid(9)]);
+        assert_eq!(table.descendants(&[pid(11), pid(20)]), [pid(12), pid(9)]);
+        let group: Vec<Pid> = table.group(pid(10)).map(|entry| entry.pid).collect();
+        assert_eq!(group, [pid(9), pid(10), pid(11)]);
+    }
+
+    #[test]
+    fn a_table_read_while_it_changed_may_hold_a_circle() {
+        let table = table(&[(10, 11, 10), (11, 10, 10)]);
+        assert_eq!(table.ancestors(pid(10)), [pid(11)]);
+        assert_eq!(table.descendants(&[pid(10)]), [pid(11)]);
+        assert!(table.ancestors(pid(99)).is_empty());
+    }
+
+    #[test]
+    fn the_live_table_has_us_and_our_parent() {
+        let mut reader = Reader::new();
+        let table = Table::read(&mut reader).unwrap();
+        let own = table.get(Pid::own()).unwrap();
+        assert_eq!(own.ppid, std::os::unix::process::parent_id() as i32);
+        assert!(own_family(&table, &mut reader).contains(&Pid::new(own.ppid.into()).unwrap()));
+    }
+}
