@@ -9,6 +9,8 @@
 //! | [`Handle`], [`wait`] | a process that is held, signalled and waited for through its handle |
 //! | [`Reader`], [`Entry`], [`Table`] | the process table, a process at a time and as a whole |
 //! | [`own_family`] | who must never be signalled by us |
+//! | [`Launch`] | a command as the leader of a session of its own, with proof |
+//! | [`become_command`], [`Exit`] | becoming another program, and how one ended |
 //! | [`helper`] | a command of ours that can neither hang nor stay behind |
 //! | [`Interrupts`] | the signals that ask a tool to end |
 //!
@@ -17,11 +19,14 @@
 #![cfg_attr(test, allow(clippy::unwrap_used, clippy::expect_used, clippy::panic))]
 
 mod entry;
+mod exec;
+mod exit;
 mod handle;
 pub mod helper;
 mod here;
 mod ident;
 mod interrupt;
+mod launch;
 mod lstart;
 mod pid;
 #[allow(unsafe_code)]
@@ -29,12 +34,15 @@ mod sys;
 mod table;
 
 pub use entry::{Entry, Start, State, Unread};
+pub use exec::{Refusal, become_command};
+pub use exit::{Exit, signal_name};
 pub use handle::{Delivery, Handle, wait};
 pub use here::{Here, Sight, Standing};
 pub use ident::{
     Comparison, Identity, LinuxIdentity, LstartIdentity, MacosIdentity, NotAnIdentity,
 };
 pub use interrupt::{ENDING, Interrupts, die_by};
+pub use launch::{Child, Held, Launch, LaunchError, is_open};
 pub use nix::sys::signal::Signal;
 pub use pid::{NotAPid, Pid};
 pub use sys::{Peer, Reader, become_subreaper, peer};

@@ -31,6 +31,6 @@ pub(crate) use platform::{
 };
 pub use platform::{Peer, Reader, become_subreaper, peer};
 pub(crate) use unix::{
-    Fork, as_helper, close_all_but, default_signal, default_signals, exit_now, fork, has_ended,
-    is_ignored, kill_group_of,
+    Fork, as_helper, close_all_but, default_signal, default_signals, descriptor_flags, exit_now,
+    fork, has_ended, is_ignored, keep_across_exec, kill_group_of,
 };

@@ -5,7 +5,8 @@ use std::os::unix::process::CommandExt;
 use std::process::{Child, Command};
 
 use nix::libc;
-use nix::sys::signal::{SigHandler, Signal};
+use nix::sys::signal::{SigHandler, SigSet, SigmaskHow, Signal};
+use nix::unistd::ForkResult;
 use rustix::process::{Pid as RawPid, WaitId, WaitIdOptions, waitid};
 
 /// The numbers that are names in the folder `path`.
@@ -22,7 +23,28 @@ pub(crate) fn numbers_in(path: &str) -> io::Result<Vec<i32>> {
     Ok(numbers)
 }
 
-/// Closes every descriptor above 2 but those of `keep`.
+/// The flags of the descriptor `fd`, F_GETFD of fcntl(2).
+pub(crate) fn descriptor_flags(fd: i32) -> io::Result<i32> {
+    // SAFETY: F_GETFD takes no pointer and changes nothing; a number that is no descriptor is
+    // answered by EBADF.
+    match unsafe { libc::fcntl(fd, libc::F_GETFD) } {
+        -1 => Err(io::Error::last_os_error()),
+        flags => Ok(flags),
+    }
+}
+
+/// Has the descriptor `fd` stay open across exec(2).
+pub(crate) fn keep_across_exec(fd: i32) -> io::Result<()> {
+    let flags = descriptor_flags(fd)? & !libc::FD_CLOEXEC;
+    // SAFETY: F_SETFD takes an int and no pointer.
+    match unsafe { libc::fcntl(fd, libc::F_SETFD, flags) } {
+        -1 => Err(io::Error::last_os_error()),
+        _ => Ok(()),
+    }
+}
+
+/// Closes every descriptor above 2 but those of `keep`, by the list of what is open: the limit on
+/// descriptors may be a billion.
 pub(crate) fn close_all_but(keep: &[i32]) -> io::Result<()> {
     for fd in super::open_descriptors()? {
         if fd > 2 && !keep.contains(&fd) {
@@ -39,7 +61,7 @@ pub(crate) fn close_all_but(keep: &[i32]) -> io::Result<()> {
 pub(crate) fn default_signals() {
     super::default_all_signals();
     // Unblocking comes second, so that a signal which was held back meets its default action.
-    let _ = nix::sys::signal::SigSet::empty().thread_set_mask();
+    let _ = SigSet::empty().thread_set_mask();
 }
 
 /// Whether `signal` is ignored, as it is when a shell has started this process with `&` or
@@ -71,18 +93,24 @@ pub(crate) enum Fork {
     Parent(i32),
 }
 
-/// Splits this process in two.
+/// Splits this process in two. The child has every signal blocked until [`default_signals`].
 ///
 /// # Errors
 ///
-/// Those of fork(2). Also where this process has more than one thread: the child of such a
-/// process may do next to nothing before exec(2), signal-safety(7).
+/// Those of fork(2).
 pub(crate) fn fork() -> io::Result<Fork> {
+    // What comes in between waits: caught in the child, it would run the parent's handlers there.
+    let before = SigSet::all().thread_swap_mask(SigmaskHow::SIG_SETMASK)?;
     // SAFETY: fork(2) leaves the child with the calling thread alone. The tools have no other
     // thread when they launch a command, so no lock can be held by a thread that is not there.
-    match unsafe { nix::unistd::fork() }? {
-        nix::unistd::ForkResult::Child => Ok(Fork::Child),
-        nix::unistd::ForkResult::Parent { child } => Ok(Fork::Parent(child.as_raw())),
+    let forked = unsafe { nix::unistd::fork() };
+    if let Ok(ForkResult::Child) = forked {
+        return Ok(Fork::Child);
+    }
+    before.thread_set_mask()?;
+    match forked? {
+        ForkResult::Child => Ok(Fork::Child),
+        ForkResult::Parent { child } => Ok(Fork::Parent(child.as_raw())),
     }
 }
 

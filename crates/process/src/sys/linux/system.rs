@@ -2,7 +2,7 @@
 
 use std::fs;
 use std::os::unix::fs::MetadataExt;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use uuid::Uuid;
 
@@ -41,7 +41,7 @@ impl System {
     pub(crate) fn distrust() -> Option<String> {
         let own = std::process::id();
         match fs::read_link("/proc/self") {
-            Ok(target) if target == PathBuf::from(own.to_string()) => None,
+            Ok(target) if target.as_os_str() == own.to_string().as_str() => None,
             Ok(target) => Some(format!(
                 "/proc belongs to another pid namespace (it calls this process {}, which is {own})",
                 target.display()

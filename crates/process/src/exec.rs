@@ -1,0 +1,146 @@
+//! Becoming another program, with the search through PATH that is ours to explain when it fails.
+
+use std::ffi::{CString, OsStr, OsString};
+use std::os::unix::ffi::{OsStrExt, OsStringExt};
+use std::path::{Path, PathBuf};
+
+use crate::sys;
+
+/// Where execvp(3) looks when there is no PATH: `confstr(_CS_PATH)` of the systems we run on.
+const DEFAULT_PATH: &str = "/usr/bin:/bin";
+
+/// Why a command was not executed, with the file's name.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Refusal {
+    /// There is no such command (status 127).
+    NotFound(String),
+    /// There is one, and it cannot be executed: no permission, no interpreter, no format (126).
+    CannotRun(String),
+    /// Anything else (125).
+    Failed(String),
+}
+
+/// Becomes the command `argv` in this very process, with this process's environment and every
+/// signal back to its default. Returns only where that failed. No shell is tried for a file
+/// without an executable format.
+pub fn become_command(argv: &[OsString]) -> Refusal {
+    let environment = environment(&[], 0);
+    sys::default_signals();
+    execute(argv, &environment)
+}
+
+/// This process's environment, with each variable of `pid_env` set to `pid`.
+pub(crate) fn environment(pid_env: &[OsString], pid: i32) -> Vec<CString> {
+    let pid = OsString::from(pid.to_string());
+    let inherited = std::env::vars_os().filter(|(name, _)| !pid_env.contains(name));
+    let own = pid_env.iter().map(|name| (name.clone(), pid.clone()));
+    inherited
+        .chain(own)
+        .filter_map(|(name, value)| {
+            let mut variable = name.into_vec();
+            variable.push(b'=');
+            variable.extend_from_slice(value.as_bytes());
+            CString::new(variable).ok()
+        })
+        .collect()
+}
+
+/// The files that the command `name` can be, in the order in which they are tried, exec(3).
+fn candidates(name: &OsStr, path: Option<&OsStr>) -> Vec<PathBuf> {
+    if name.is_empty() {
+        return Vec::new();
+    }
+    if name.as_bytes().contains(&b'/') {
+        return vec![PathBuf::from(name)];
+    }
+    let path = path.unwrap_or(OsStr::new(DEFAULT_PATH));
+    std::env::split_paths(path)
+        .map(|folder| match folder.as_os_str().is_empty() {
+            // An empty entry is the working directory.
+            true => Path::new(".").join(name),
+            false => folder.join(name),
+        })
+        .collect()
+}
+
+/// Becomes the command, with signals as they are. Returns only where that failed.
+pub(crate) fn execute(argv: &[OsString], environment: &[CString]) -> Refusal {
+    let words: Option<Vec<CString>> = argv
+        .iter()
+        .map(|word| CString::new(word.as_bytes()).ok())
+        .collect();
+    let (Some(words), Some(name)) = (words, argv.first()) else {
+        return Refusal::Failed("the command holds a NUL byte".to_owned());
+    };
+    let path = std::env::var_os("PATH");
+    let by_path = !name.as_bytes().contains(&b'/');
+    let mut denied = None;
+    for file in candidates(name, path.as_deref()) {
+        let Ok(c_file) = CString::new(file.as_os_str().as_bytes()) else {
+            continue;
+        };
+        let Err(error) = nix::unistd::execve(&c_file, &words, environment);
+        let shown = file.display();
+        let exists = file.metadata().is_ok();
+        use nix::errno::Errno as E;
+        match error {
+            E::ENOENT if exists => {
+                return Refusal::CannotRun(format!("{shown}: its interpreter is missing"));
+            }
+            E::ENOENT | E::ENOTDIR | E::ENAMETOOLONG => {}
+            // A folder of PATH that may not be searched has no command for us.
+            E::EACCES if by_path && !exists => {}
+            E::EACCES => {
+                denied.get_or_insert(format!("{shown}: it may not be executed"));
+            }
+            E::ENOEXEC => {
+                return Refusal::CannotRun(format!("{shown}: not an executable format"));
+            }
+            E::ETXTBSY | E::EPERM | E::EISDIR | E::ELOOP | E::EINVAL => {
+                return Refusal::CannotRun(format!("{shown}: {}", error.desc()));
+            }
+            _ => return Refusal::Failed(format!("{shown}: {}", error.desc())),
+        }
+    }
+    match denied {
+        Some(why) => Refusal::CannotRun(why),
+        None => Refusal::NotFound(format!("{}: command not found", name.to_string_lossy())),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn where_a_command_is_looked_for() {
+        let look = |name: &str, path: Option<&str>| {
+            candidates(OsStr::new(name), path.map(OsStr::new))
+                .iter()
+                .map(|file| file.display().to_string())
+                .collect::<Vec<_>>()
+        };
+        assert_eq!(look("ls", Some("/a:/b")), ["/a/ls", "/b/ls"]);
+        assert_eq!(look("ls", Some("/a::/b")), ["/a/ls", "./ls", "/b/ls"]);
+        assert_eq!(look("ls", Some("")), ["./ls"]);
+        assert_eq!(look("ls", None), ["/usr/bin/ls", "/bin/ls"]);
+        assert_eq!(look("./ls", Some("/a")), ["./ls"]);
+        assert_eq!(look("/x/ls", Some("/a")), ["/x/ls"]);
+        assert!(look("", Some("/a")).is_empty());
+    }
+
+    #[test]
+    fn the_environment_has_each_name_once() {
+        let names = [OsString::from("PATH"), OsString::from("OWN_PID")];
+        let variables = environment(&names, 4242);
+        let of = |name: &str| {
+            variables
+                .iter()
+                .filter(|v| v.to_bytes().starts_with(format!("{name}=").as_bytes()))
+                .map(|v| v.to_str().unwrap().to_owned())
+                .collect::<Vec<_>>()
+        };
+        assert_eq!(of("PATH"), ["PATH=4242"]);
+        assert_eq!(of("OWN_PID"), ["OWN_PID=4242"]);
+    }
+}
