@@ -11,6 +11,7 @@
 //! | [`own_family`] | who must never be signalled by us |
 //! | [`Launch`] | a command as the leader of a session of its own, with proof |
 //! | [`become_command`], [`Exit`] | becoming another program, and how one ended |
+//! | [`ProcessRecord`] | what the tools say of one process |
 //! | [`helper`] | a command of ours that can neither hang nor stay behind |
 //! | [`Interrupts`] | the signals that ask a tool to end |
 //!
@@ -29,6 +30,7 @@ mod interrupt;
 mod launch;
 mod lstart;
 mod pid;
+mod record;
 #[allow(unsafe_code)]
 mod sys;
 mod table;
@@ -45,5 +47,6 @@ pub use interrupt::{ENDING, Interrupts, die_by};
 pub use launch::{Child, Held, Launch, LaunchError, is_open};
 pub use nix::sys::signal::Signal;
 pub use pid::{NotAPid, Pid};
+pub use record::{Named, ProcessRecord, Ready, Status};
 pub use sys::{Peer, Reader, become_subreaper, peer};
 pub use table::{Table, own_family};
