@@ -65,3 +65,93 @@ fn word(value: Option<&RawValue>) -> String {
         ),
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const LINE: &str = r#"{"pid":12,"f":1.0,"s":"a\tb\nc\u001b\u0085\u2028d","n":null,
+        "o":{"k":"v x"},"argv":["it's","a\nb","",null,3,["x"],"$(id)"],"e":[],"t":true,"z":"a\u0000b"}"#;
+
+    fn keys(keys: &str) -> Vec<String> {
+        keys.split(',').map(str::to_owned).collect()
+    }
+
+    #[test]
+    fn columns_never_break() {
+        let line = LINE.replace('\n', "");
+        let record = Record::parse(line.as_bytes()).unwrap();
+        let table = [
+            ("pid", Some("12")),
+            ("pid,f,t", Some("12\t1.0\ttrue")),
+            ("s", Some("a b c   d")),
+            ("n", Some("")),
+            ("pid,n,missing,o.k", Some("12\t\t\tv x")),
+            ("o", Some(r#"{"k":"v x"}"#)),
+            ("argv.0", Some("it's")),
+            ("missing", None),
+            ("missing,o.none", None),
+        ];
+        for (columns, want) in table {
+            assert_eq!(
+                tabbed(&record, &keys(columns)).as_deref(),
+                want,
+                "{columns}"
+            );
+        }
+    }
+
+    #[test]
+    fn words_are_quoted() {
+        let line = LINE.replace('\n', "");
+        let record = Record::parse(line.as_bytes()).unwrap();
+        let table = [
+            ("pid,f,t", Some("12 1.0 true")),
+            ("argv", Some("'it'\\''s' 'a\nb' '' '' 3 '[\"x\"]' '$(id)'")),
+            ("pid,n,missing", Some("12 '' ''")),
+            ("e", Some("")),
+            ("e,pid", Some("12")),
+            ("o", Some(r#"'{"k":"v x"}'"#)),
+            ("z", Some("'a\u{fffd}b'")),
+            ("missing", None),
+        ];
+        for (columns, want) in table {
+            assert_eq!(
+                shell_words(&record, &keys(columns)).as_deref(),
+                want,
+                "{columns}"
+            );
+        }
+    }
+
+    #[test]
+    fn a_shell_reads_the_words_back() {
+        let words = [
+            "it's",
+            "a\nb",
+            "",
+            " ",
+            "*",
+            "$HOME `id` \\",
+            "-n",
+            "#",
+            "~",
+            "\u{1b}[m",
+            "ü",
+        ];
+        let line = serde_json::json!({ "argv": words }).to_string();
+        let record = Record::parse(line.as_bytes()).unwrap();
+        let shell = shell_words(&record, &keys("argv")).unwrap();
+        let out = std::process::Command::new("sh")
+            .args([
+                "-c",
+                "eval \"set -- $1\"; printf '%s\\0' \"$@\"",
+                "sh",
+                &shell,
+            ])
+            .output()
+            .unwrap();
+        let want: String = words.iter().map(|word| format!("{word}\0")).collect();
+        assert_eq!(String::from_utf8(out.stdout).unwrap(), want);
+    }
+}

@@ -82,6 +82,10 @@ const PRIVATE: Mode = Mode::RUSR.union(Mode::WUSR);
 fn check_open(path: &Path, fd: OwnedFd) -> io::Result<File> {
     let stat = rustix::fs::fstat(&fd).map_err(|error| at(path, error.into()))?;
     check(path, &stat)?;
+    // It was for opening alone; a command may get this descriptor.
+    rustix::fs::fcntl_getfl(&fd)
+        .and_then(|flags| rustix::fs::fcntl_setfl(&fd, flags - OFlags::NONBLOCK))
+        .map_err(|error| at(path, error.into()))?;
     Ok(File::from(fd))
 }
 

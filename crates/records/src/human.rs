@@ -36,7 +36,7 @@ fn aligned(record: &Record<'_>, columns: &[Column]) -> String {
     let mut line = String::new();
     for column in columns {
         let text = cell(record.get(column.key));
-        // One pad is wider than the value where two columns would touch.
+        // Two blanks more, so that columns never touch.
         let pad = column.width.saturating_sub(text.chars().count()) + 2;
         line.push_str(&text);
         line.extend(std::iter::repeat_n(' ', pad));
@@ -68,5 +68,51 @@ fn cell(value: Option<&RawValue>) -> String {
     match text.as_ref() {
         "" => "-".to_owned(),
         text => shown(text).into_owned(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const VIEW: HumanView = &[(
+        "process",
+        &[
+            Column {
+                key: "pid",
+                width: 6,
+            },
+            Column {
+                key: "exit.code",
+                width: 3,
+            },
+            Column {
+                key: "argv",
+                width: 0,
+            },
+        ],
+    )];
+
+    #[test]
+    fn records_are_aligned_by_their_type() {
+        let table = [
+            (
+                r#"{"type":"process","pid":12,"exit":null,"argv":["sh","-c","a\u001bb"]}"#,
+                "12      -    sh -c a\\x1bb",
+            ),
+            (
+                r#"{"type":"process","pid":1234567,"exit":{"code":3},"argv":[]}"#,
+                "1234567  3    -",
+            ),
+            (
+                r#"{"v":1,"type":"x","a":"b\nc","n":null,"o":{"k":1}}"#,
+                "x  a=b\\x0ac  n=-  o={\"k\":1}",
+            ),
+            ("{\"a\":1}", "-  a=1"),
+        ];
+        for (record, want) in table {
+            let record = Record::parse(record.as_bytes()).unwrap();
+            assert_eq!(line(&record, VIEW), want);
+        }
     }
 }

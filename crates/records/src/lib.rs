@@ -27,6 +27,7 @@ pub mod splice;
 pub mod text;
 pub mod time;
 pub mod tool;
+pub mod waiting;
 
 pub use deadline::Deadline;
 pub use exit::Status;

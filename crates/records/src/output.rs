@@ -73,7 +73,9 @@ pub struct Output {
     is_pipe: bool,
     deadline: Deadline,
     buffer: Vec<u8>,
-    broken: bool,
+    /// The first failure, which stays: what could not be written once is not
+    /// tried again.
+    failure: Option<Failure>,
 }
 
 impl Output {
@@ -108,7 +110,7 @@ impl Output {
             is_pipe,
             deadline: Deadline::never(),
             buffer: Vec::new(),
-            broken: false,
+            failure: None,
         }
     }
 
@@ -182,19 +184,16 @@ impl Output {
     /// # Errors
     /// As [`Output::emit`].
     pub fn flush(&mut self) -> Result<(), Failure> {
-        let buffer = std::mem::take(&mut self.buffer);
-        if self.broken || buffer.is_empty() {
-            return Ok(());
+        if self.failure.is_none() && !self.buffer.is_empty() {
+            self.failure = self.write_all(&self.buffer).err().map(|error| {
+                if error.kind() == io::ErrorKind::TimedOut {
+                    return Failure::deadline("standard output is not read");
+                }
+                stdout_failure(&error)
+            });
         }
-        let written = self.write_all(&buffer);
-        // What could not be written once is not tried again.
-        self.broken = written.is_err();
-        self.buffer = buffer;
         self.buffer.clear();
-        written.map_err(|error| match error.kind() {
-            io::ErrorKind::TimedOut => Failure::deadline("standard output is not read"),
-            _ => stdout_failure(&error),
-        })
+        self.failure.clone().map_or(Ok(()), Err)
     }
 
     /// Writes the rest.
@@ -245,6 +244,14 @@ impl Output {
 impl Drop for Output {
     fn drop(&mut self) {
         let _ = self.flush();
+    }
+}
+
+impl AsFd for Output {
+    /// What is written to, so that a wait can watch it for its reader's going
+    /// away.
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.target.as_fd()
     }
 }
 

@@ -5,6 +5,7 @@
 //! 18446744073709551615 into something else): it is a view on its own text.
 
 use std::borrow::Cow;
+use std::collections::HashSet;
 use std::fmt;
 
 use serde::Serialize;
@@ -122,11 +123,11 @@ impl<'a> Record<'a> {
     /// # Errors
     /// Says for people what does not fit.
     pub fn decode<T: Deserialize<'a>>(&self) -> Result<T, String> {
-        let last_ones = self.members.iter().enumerate().filter(|(i, member)| {
-            let later = &self.members[i + 1..];
-            !later.iter().any(|other| other.key == member.key)
-        });
-        let entries = last_ones.map(|(_, member)| (member.key.as_ref(), member.value));
+        let mut seen = HashSet::new();
+        let from_the_last = self.members.iter().rev();
+        let entries = from_the_last
+            .filter(|member| seen.insert(member.key.as_ref()))
+            .map(|member| (member.key.as_ref(), member.value));
         T::deserialize(MapDeserializer::new(entries))
             .map_err(|error: serde_json::Error| error.to_string())
     }
@@ -178,12 +179,29 @@ pub fn string(value: &RawValue) -> Option<Cow<'_, str>> {
     if !inner.contains('\\') {
         return Some(Cow::Borrowed(inner));
     }
-    // A reader of bytes lets lone surrogates through, as three bytes each.
-    let bytes: Vec<u8> = serde_json::from_str::<LossyString>(value.get()).ok()?.0;
-    Some(Cow::Owned(match String::from_utf8(bytes) {
-        Ok(text) => text,
-        Err(error) => String::from_utf8_lossy(error.as_bytes()).into_owned(),
-    }))
+    if let Ok(text) = serde_json::from_str(value.get()) {
+        return Some(Cow::Owned(text));
+    }
+    // A reader of bytes lets half a pair through, in three bytes like those of
+    // any other character of that size.
+    let bytes = serde_json::from_str::<Bytes>(value.get()).ok()?.0;
+    Some(Cow::Owned(without_surrogates(&bytes)))
+}
+
+/// `bytes` as text, each surrogate (`ED A0..BF xx`) as one U+FFFD.
+fn without_surrogates(bytes: &[u8]) -> String {
+    let mut valid = Vec::with_capacity(bytes.len());
+    let mut rest = bytes;
+    while let Some(first) = rest.first() {
+        if let [0xed, 0xa0..=0xbf, _, ..] = rest {
+            valid.extend_from_slice("\u{fffd}".as_bytes());
+            rest = &rest[3..];
+        } else {
+            valid.push(*first);
+            rest = &rest[1..];
+        }
+    }
+    String::from_utf8_lossy(&valid).into_owned()
 }
 
 /// The members of the object that `text` is.
@@ -284,22 +302,172 @@ impl<'de> DeserializeSeed<'de> for Raw {
     }
 }
 
-struct LossyString(Vec<u8>);
+struct Bytes(Vec<u8>);
 
-impl<'de> Deserialize<'de> for LossyString {
+impl<'de> Deserialize<'de> for Bytes {
     fn deserialize<D: Deserializer<'de>>(reader: D) -> Result<Self, D::Error> {
-        struct Bytes;
-        impl Visitor<'_> for Bytes {
-            type Value = LossyString;
+        reader.deserialize_bytes(BytesVisitor)
+    }
+}
 
-            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-                f.write_str("a string")
-            }
+struct BytesVisitor;
 
-            fn visit_bytes<E>(self, bytes: &[u8]) -> Result<LossyString, E> {
-                Ok(LossyString(bytes.to_vec()))
-            }
+impl Visitor<'_> for BytesVisitor {
+    type Value = Bytes;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("a string")
+    }
+
+    fn visit_bytes<E>(self, bytes: &[u8]) -> Result<Bytes, E> {
+        Ok(Bytes(bytes.to_vec()))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn parse(line: &str) -> Record<'_> {
+        Record::parse(line.as_bytes()).unwrap()
+    }
+
+    #[test]
+    fn only_a_json_object_is_a_record() {
+        for line in [
+            "{}",
+            " {\"a\" : 1 }\r",
+            "\t{\"\":null}",
+            "{\"a\":1,\"a\":2}",
+        ] {
+            assert_eq!(parse(line).bytes(), line.as_bytes());
         }
-        reader.deserialize_bytes(Bytes)
+        let bad: [&[u8]; 20] = [
+            b"",
+            b" ",
+            b"[]",
+            b"1",
+            b"\"a\"",
+            b"null",
+            b"nope",
+            b"{",
+            b"{\"a\":}",
+            b"{\"a\":1",
+            b"{\"a\":1}}",
+            b"{\"a\":1} {}",
+            b"{\"a\":01}",
+            b"{a:1}",
+            b"{\"a\":1,}",
+            b"{\"a\":\"\x01\"}",
+            b"{\"a\":\"\xff\"}",
+            b"\xef\xbb\xbf{}",
+            b"{1:2}",
+            b"{\"a\":\"\\x\"}",
+        ];
+        for line in bad {
+            let why = Record::parse(line).expect_err(&String::from_utf8_lossy(line));
+            assert!(why.starts_with("not a JSON object"), "{why}");
+        }
+        let why = Record::parse(b"{\"a\":1} x").unwrap_err();
+        assert_eq!(why, "not a JSON object: trailing characters at byte 9");
+    }
+
+    #[test]
+    fn no_depth_of_nesting_overflows_the_stack() {
+        let depth = 4 << 20;
+        let deep = ["[".repeat(depth), "]".repeat(depth)].concat();
+        let line = format!("{{\"a\":{deep},\"b\":7}}");
+        let record = parse(&line);
+        assert_eq!(record.u64("b"), Some(7));
+        assert_eq!(record.get("a.0.0").unwrap().get().len(), 2 * depth - 4);
+        assert!(record.decode_at::<Vec<u8>>("a").is_err());
+        #[derive(serde::Deserialize)]
+        struct B {
+            b: u64,
+        }
+        assert_eq!(record.decode::<B>().unwrap().b, 7);
+        let objects = ["{\"a\":".repeat(1 << 20), "1".into(), "}".repeat(1 << 20)].concat();
+        assert!(parse(&objects).with("b", "c").is_ok());
+        assert!(Record::parse(&objects.as_bytes()[..objects.len() - 1]).is_err());
+    }
+
+    #[test]
+    fn paths_lead_to_values() {
+        let record = parse(
+            r#"{"a":{"b":[10,{"c":"x"}],"":5},"a.b":"dotted","d":1,"d":2,"\u0065":3,
+                "x.y":{"z":4},"1":"one","n":null,"s":[{"p":1,"p":2}]}"#,
+        );
+        let table = [
+            ("a.b", Some("\"dotted\"")),
+            ("a.b.0", Some("10")),
+            ("a.b.1.c", Some("\"x\"")),
+            ("a.b.2", None),
+            ("a.b.00", None),
+            ("a.b.-1", None),
+            ("a.b.c", None),
+            ("a.", Some("5")),
+            ("d", Some("2")),
+            ("d.0", None),
+            ("e", Some("3")),
+            ("x.y.z", Some("4")),
+            ("1", Some("\"one\"")),
+            ("n", Some("null")),
+            ("s.0.p", Some("2")),
+            ("", None),
+            (".", None),
+            ("missing", None),
+        ];
+        for (path, want) in table {
+            assert_eq!(record.get(path).map(RawValue::get), want, "{path:?}");
+        }
+        assert!(record.has("d") && !record.has("n") && !record.has("missing"));
+        assert_eq!(record.array("s").unwrap().len(), 1);
+        assert!(record.array("a").is_none());
+    }
+
+    #[test]
+    fn values_are_read_strictly() {
+        let record = parse(
+            r#"{"type":"process","i":12,"big":18446744073709551615,"over":18446744073709551616,
+                "f":12.0,"e":1e3,"m":-1,"s":"12","t":true,"z":false,"esc":"a\n\u00e9\ud83d\ude00",
+                "half":"x\ud800y","two":"\udc00\ud800"}"#,
+        );
+        assert_eq!(record.kind().as_deref(), Some("process"));
+        assert_eq!(record.u64("i"), Some(12));
+        assert_eq!(record.u64("big"), Some(u64::MAX));
+        for path in ["over", "f", "e", "m", "s", "t", "missing"] {
+            assert_eq!(record.u64(path), None, "{path}");
+        }
+        assert_eq!(record.bool("t"), Some(true));
+        assert_eq!(record.bool("z"), Some(false));
+        assert_eq!(record.bool("i"), None);
+        assert_eq!(record.str("esc").as_deref(), Some("a\né😀"));
+        assert_eq!(record.str("half").as_deref(), Some("x\u{fffd}y"));
+        assert_eq!(record.str("two").as_deref(), Some("\u{fffd}\u{fffd}"));
+        assert_eq!(record.str("i"), None);
+    }
+
+    #[test]
+    fn records_become_types() {
+        #[derive(serde::Deserialize)]
+        struct Target<'a> {
+            pid: u32,
+            #[serde(borrow)]
+            ident: Option<Cow<'a, str>>,
+            #[serde(borrow)]
+            rest: Option<&'a RawValue>,
+            missing: Option<bool>,
+        }
+        let line = r#"{"pid":1,"x":[1e400],"ident":"a\tb","rest":{"n":1.0},"pid":2}"#;
+        let record = parse(line);
+        let target: Target<'_> = record.decode().unwrap();
+        assert_eq!((target.pid, target.missing), (2, None));
+        assert_eq!(target.ident.as_deref(), Some("a\tb"));
+        assert_eq!(target.rest.map(RawValue::get), Some("{\"n\":1.0}"));
+        assert!(parse("{\"pid\":-1}").decode::<Target<'_>>().is_err());
+        assert_eq!(record.decode_at::<u8>("pid"), Ok(Some(2)));
+        assert_eq!(record.decode_at::<u8>("none"), Ok(None));
+        let why = record.decode_at::<u8>("ident").unwrap_err();
+        assert!(why.starts_with("ident: "), "{why}");
     }
 }

@@ -15,12 +15,21 @@ const MAX_LEVEL: u8 = 8;
 
 /// `argument` with every value below a key `env`, at any depth, replaced by
 /// `"…"`; keys and every byte outside stay. `None` if there is nothing to hide:
-/// the argument is no JSON object or array, or has no such key.
+/// the argument is no JSON object or array (also in the form `--name=JSON`), or
+/// has no such key.
 ///
 /// An argument that begins like JSON and is none (it may have been cut off) is
 /// shown up to its first key `env` alone.
 pub(crate) fn env_values(argument: &str) -> Option<String> {
-    hide(argument, 0)
+    if let Some(hidden) = hide(argument, 0) {
+        return Some(hidden);
+    }
+    let (name, json) = argument.split_once('=')?;
+    let plain = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '.');
+    if !name.chars().all(plain) {
+        return None;
+    }
+    Some(format!("{name}={}", hide(json, 0)?))
 }
 
 fn hide(text: &str, level: u8) -> Option<String> {
@@ -91,7 +100,7 @@ fn find_values(text: &str, level: u8) -> Vec<(Range<usize>, String)> {
 
 /// A string that is JSON itself is no place to hide.
 fn hide_in_string(token: &str, level: u8) -> Option<String> {
-    if !token.starts_with('"') || !token.contains("\\\"") {
+    if !token.starts_with('"') || !token.contains('\\') {
         return None;
     }
     let inner: String = serde_json::from_str(token).ok()?;
@@ -200,5 +209,122 @@ impl Iterator for Tokens<'_> {
                 }
             });
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn values_below_env_are_hidden_and_nothing_else_changes() {
+        let table = [
+            (
+                r#"{"env":{"A":"s","B":"t"}}"#,
+                r#"{"env":{"A":"…","B":"…"}}"#,
+            ),
+            (
+                r#"{ "x" : 1.0 , "env" : { "A" : 17 } }"#,
+                r#"{ "x" : 1.0 , "env" : { "A" : "…" } }"#,
+            ),
+            (
+                r#"{"env":["A=s","B=t"],"n":1e400}"#,
+                r#"{"env":["…","…"],"n":1e400}"#,
+            ),
+            (r#"{"env":"A=s","cmd":["x"]}"#, r#"{"env":"…","cmd":["x"]}"#),
+            (r#"{"env":null,"a":true}"#, r#"{"env":"…","a":true}"#),
+            (
+                r#"[{"o":{"env":{"A":"s"}}},"b"]"#,
+                r#"[{"o":{"env":{"A":"…"}}},"b"]"#,
+            ),
+            (
+                r#"{"env":{"A":{"env":"s","c":["t",{"d":false}]}},"e":"f"}"#,
+                r#"{"env":{"A":{"env":"…","c":["…",{"d":"…"}]}},"e":"f"}"#,
+            ),
+            (r#"{"\u0065nv":{"A":"s"}}"#, r#"{"\u0065nv":{"A":"…"}}"#),
+            (r#"{"env":{},"a":"s"} "#, r#"{"env":{},"a":"s"} "#),
+            (
+                r#"{"env":{"A":"\"}"},"b":"\"env\":"}"#,
+                r#"{"env":{"A":"…"},"b":"\"env\":"}"#,
+            ),
+            (
+                r#"--config={"env":{"A":"s"}}"#,
+                r#"--config={"env":{"A":"…"}}"#,
+            ),
+            (
+                r#"{"inner":"{\"env\":{\"A\":\"s\"}}","b":1}"#,
+                r#"{"inner":"{\"env\":{\"A\":\"…\"}}","b":1}"#,
+            ),
+            (
+                r#"{"inner":"{\u0022env\u0022:{\u0022A\u0022:\u0022s\u0022}}"}"#,
+                r#"{"inner":"{\"env\":{\"A\":\"…\"}}"}"#,
+            ),
+        ];
+        for (argument, want) in table {
+            let shown = env_values(argument).unwrap_or_else(|| argument.to_owned());
+            assert_eq!(shown, want);
+        }
+    }
+
+    #[test]
+    fn what_has_no_env_stays() {
+        let same = [
+            "",
+            "plain",
+            "env",
+            "--env",
+            r#""env":"x""#,
+            r#"{"environment":{"A":"s"}}"#,
+            r#"{"a":"env","b":["env"]}"#,
+            r#"{"ENV":{"A":"s"}}"#,
+            "{not json",
+            r#"{"a":"b\"c"}"#,
+            r#"sh -c '{"env":1}'"#,
+            "[",
+        ];
+        for argument in same {
+            assert_eq!(env_values(argument), None, "{argument}");
+        }
+    }
+
+    #[test]
+    fn json_that_is_broken_or_cut_off_leaks_nothing() {
+        let secret = "s3cret";
+        let whole = format!(
+            r#"{{"cwd":"/x","env":{{"A":"{secret}","B":"x"}},"i":"{{\"env\":{{\"A\":\"{secret}\"}}}}"}}"#
+        );
+        for end in 0..whole.len() {
+            let cut = &whole[..end];
+            let shown = env_values(cut).unwrap_or_else(|| cut.to_owned());
+            assert!(!shown.contains("s3c"), "{cut} became {shown}");
+        }
+        let broken = [
+            r#"{"a":"x"y","env":{"A":"s3cret"}}"#,
+            r#"{"env":{"A":"x"}},"B":"s3cret"}"#,
+            r#"[1,{"env" : ["s3cret"#,
+            r#"{"\u0065nv":{"A":"s3cret"#,
+            r#"{x:"{\"env\":{\"A\":\"s3cret"#,
+            "  {\"env\"\n:\"s3cret",
+        ];
+        for argument in broken {
+            let shown = env_values(argument).unwrap();
+            assert!(!shown.contains(secret), "{argument} became {shown}");
+            assert!(argument.starts_with(&shown[..shown.len() - HIDDEN.len() - 1]));
+        }
+    }
+
+    #[test]
+    fn depth_is_no_danger() {
+        let depth = 1 << 20;
+        let deep = ["[".repeat(depth), "]".repeat(depth)].concat();
+        let argument = format!("{{\"a\":{deep},\"env\":{{\"A\":\"s\"}}}}");
+        let shown = env_values(&argument).unwrap();
+        assert!(shown.ends_with("\"env\":{\"A\":\"…\"}}"));
+        // JSON in a string in JSON, and so on: each level doubles the escapes.
+        let mut nested = r#"{"env":"s3cret"}"#.to_owned();
+        for _ in 0..12 {
+            nested = format!("[{}]", crate::splice::quoted(&nested));
+        }
+        assert!(!env_values(&nested).unwrap().contains("s3cret"));
     }
 }

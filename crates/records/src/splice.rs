@@ -65,3 +65,187 @@ fn span(whole: &str, part: &str) -> Range<usize> {
 pub(crate) fn quoted(text: &str) -> String {
     serde_json::Value::from(text).to_string()
 }
+
+#[cfg(test)]
+mod tests {
+    use crate::record::Record;
+
+    fn with(line: &str, key: &str, value: &str) -> String {
+        let value: &serde_json::value::RawValue = serde_json::from_str(value).unwrap();
+        let record = Record::parse(line.as_bytes()).unwrap();
+        String::from_utf8(record.with(key, value).unwrap()).unwrap()
+    }
+
+    #[test]
+    fn one_key_is_set_and_every_other_byte_stays() {
+        let table = [
+            ("{}", r#"{"k":[1]}"#),
+            (" { } ", r#" { "k":[1]} "#),
+            (r#"{"a":1}"#, r#"{"a":1,"k":[1]}"#),
+            ("{\"a\": 1 }\r", "{\"a\": 1,\"k\":[1] }\r"),
+            (r#"{"k":null}"#, r#"{"k":[1]}"#),
+            (r#"{ "k" : {"k":2} , "b":"}"}"#, r#"{ "k" : [1] , "b":"}"}"#),
+            (r#"{"k":1,"a":2,"k":3}"#, r#"{"k":[1],"a":2,"k":[1]}"#),
+            (r#"{"\u006b":1}"#, r#"{"\u006b":[1]}"#),
+            (r#"{"K":1}"#, r#"{"K":1,"k":[1]}"#),
+            (
+                r#"{"n":1e400,"m":18446744073709551616,"f":1.0,"s":"\/\u00e4\ud800"}"#,
+                r#"{"n":1e400,"m":18446744073709551616,"f":1.0,"s":"\/\u00e4\ud800","k":[1]}"#,
+            ),
+        ];
+        for (line, want) in table {
+            assert_eq!(with(line, "k", "[1]"), want);
+        }
+        assert_eq!(with("{}", "a\"b\n", "0"), "{\"a\\\"b\\n\":0}");
+    }
+
+    #[test]
+    fn a_key_inside_can_be_set() {
+        let line = r#"{"stale":[{"pid":1},{"pid":2.0}], "o":{"p":{"q":1}},"o":{ }}"#;
+        let record = Record::parse(line.as_bytes()).unwrap();
+        let set = |path: &[&str]| {
+            let line = record.with_at(path, &7)?;
+            Ok::<_, String>(String::from_utf8(line).unwrap())
+        };
+        assert_eq!(
+            set(&["stale", "1", "reap"]).unwrap(),
+            r#"{"stale":[{"pid":1},{"pid":2.0,"reap":7}], "o":{"p":{"q":1}},"o":{ }}"#
+        );
+        assert_eq!(
+            set(&["stale", "0", "pid"]).unwrap(),
+            r#"{"stale":[{"pid":7},{"pid":2.0}], "o":{"p":{"q":1}},"o":{ }}"#
+        );
+        assert_eq!(
+            set(&["o", "n"]).unwrap(),
+            r#"{"stale":[{"pid":1},{"pid":2.0}], "o":{"p":{"q":1}},"o":{ "n":7}}"#
+        );
+        assert_eq!(
+            set(&["x"]),
+            Ok(String::from_utf8(record.with("x", &7).unwrap()).unwrap())
+        );
+        for path in [
+            &["stale", "2", "reap"][..],
+            &["stale", "reap"],
+            &["stale", "0", "pid", "x"],
+            &["none", "x"],
+            &[],
+        ] {
+            assert!(set(path).is_err(), "{path:?}");
+        }
+    }
+
+    /// Random JSON with random spacing: what is between the bytes of a line and
+    /// the same line again must be the spliced key alone.
+    struct Random(u64);
+
+    impl Random {
+        fn below(&mut self, n: u64) -> u64 {
+            // xorshift64: repeatable, and good enough to mix shapes.
+            self.0 ^= self.0 << 13;
+            self.0 ^= self.0 >> 7;
+            self.0 ^= self.0 << 17;
+            (self.0 >> 11) % n
+        }
+
+        fn pick<'a>(&mut self, of: &[&'a str]) -> &'a str {
+            of[usize::try_from(self.below(of.len() as u64)).unwrap()]
+        }
+
+        fn blank(&mut self) -> &'static str {
+            self.pick(&["", "", "", " ", "\t", "  ", "\r"])
+        }
+
+        fn key(&mut self) -> &'static str {
+            self.pick(&[
+                "\"a\"",
+                "\"b.c\"",
+                "\"\"",
+                "\"\\\"\"",
+                "\"ü\"",
+                "\"\\ud800\"",
+                "\"{\"",
+            ])
+        }
+
+        fn value(&mut self, depth: u32) -> String {
+            let kinds = if depth == 0 { 1 } else { 3 };
+            match self.below(kinds) {
+                1 => self.sequence('[', ']', depth, false),
+                2 => self.sequence('{', '}', depth, true),
+                _ => self
+                    .pick(&[
+                        "null",
+                        "true",
+                        "0",
+                        "-0",
+                        "1.0",
+                        "1e400",
+                        "-1E-7",
+                        "9007199254740993",
+                        "18446744073709551616",
+                        "\"\"",
+                        "\"}\"",
+                        "\"\\\\\"",
+                        "\"\\u001b\\/\"",
+                        "\"\u{2028}😀\"",
+                        "\"\\udfff\"",
+                        "\"a,b:c\"",
+                        "[]",
+                        "{}",
+                    ])
+                    .to_owned(),
+            }
+        }
+
+        fn sequence(&mut self, open: char, close: char, depth: u32, keys: bool) -> String {
+            let mut text = String::from(open);
+            for i in 0..self.below(5) {
+                if i > 0 {
+                    text.push(',');
+                }
+                text.push_str(self.blank());
+                if keys {
+                    text.push_str(self.key());
+                    text.push_str(self.blank());
+                    text.push(':');
+                    text.push_str(self.blank());
+                }
+                text.push_str(&self.value(depth - 1));
+                text.push_str(self.blank());
+            }
+            text.push(close);
+            text
+        }
+    }
+
+    #[test]
+    fn what_is_spliced_in_can_be_cut_out_again() {
+        let mut random = Random(0x9e37_79b9_7f4a_7c15);
+        for _ in 0..3000 {
+            let line = [
+                random.blank(),
+                &random.sequence('{', '}', 4, true),
+                random.blank(),
+            ]
+            .concat();
+            assert_eq!(Record::parse(line.as_bytes()).unwrap().text(), line);
+
+            let once = with(&line, "new", "{\"x\":1}");
+            let added = ["\"new\":{\"x\":1}", ",\"new\":{\"x\":1}"];
+            let comma = usize::from(once.len() - line.len() == added[1].len());
+            assert_eq!(once.replacen(added[comma], "", 1), line);
+
+            // Setting it again replaces it, and setting what is there changes nothing.
+            let twice = with(&once, "new", "null");
+            assert_eq!(with(&twice, "new", "{\"x\":1}"), once);
+            let record = Record::parse(once.as_bytes()).unwrap();
+            for member in record.members() {
+                let value = record.get(&member.key).unwrap();
+                let last = with(&once, &member.key, value.get());
+                let again = Record::parse(last.as_bytes()).unwrap();
+                assert_eq!(again.members().len(), record.members().len());
+                assert_eq!(again.get(&member.key).unwrap().get(), value.get());
+            }
+        }
+    }
+}

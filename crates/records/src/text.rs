@@ -54,3 +54,46 @@ fn cut(text: &mut String, max: usize) -> bool {
     text.truncate(text.floor_char_boundary(max));
     true
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn shown(arguments: &[&[u8]], full: bool) -> Argv {
+        Argv::new(arguments.iter().copied(), full)
+    }
+
+    #[test]
+    fn bytes_become_text() {
+        assert_eq!(lossy("zoë".as_bytes()), ("zoë".to_owned(), false));
+        assert_eq!(lossy(b"a\xffb"), ("a\u{fffd}b".to_owned(), true));
+    }
+
+    #[test]
+    fn arguments_are_redacted_then_cut() {
+        let long = "ü".repeat(MAX_ARGUMENT);
+        let wrapped = format!("{{\"env\":{{\"A\":\"s3cret\"}},\"prompt\":\"{long}\"}}");
+        let argv = shown(&[b"cmd", wrapped.as_bytes(), b"\xff"], false);
+        assert!(argv.lossy && argv.argv_cut);
+        assert!(argv.argv[1].starts_with("{\"env\":{\"A\":\"…\"},"));
+        assert!(argv.argv[1].len() <= MAX_ARGUMENT && argv.argv[1].len() > MAX_ARGUMENT - 4);
+        assert_eq!(argv.argv[2], "\u{fffd}");
+
+        let full = shown(&[wrapped.as_bytes()], true);
+        assert_eq!(full.argv, [wrapped]);
+        assert!(!full.lossy && !full.argv_cut);
+    }
+
+    #[test]
+    fn exactly_the_limit_is_not_cut() {
+        let limit = vec![b'x'; MAX_ARGUMENT];
+        assert!(!shown(&[&limit], false).argv_cut);
+        let over = vec![b'x'; MAX_ARGUMENT + 1];
+        let argv = shown(&[&over, b""], false);
+        assert!(argv.argv_cut);
+        assert_eq!(
+            (argv.argv[0].len(), argv.argv[1].as_str()),
+            (MAX_ARGUMENT, "")
+        );
+    }
+}

@@ -8,7 +8,7 @@ use crate::exit::Status;
 use crate::say;
 
 /// Why a tool stops early: an exit status and the message that goes with it.
-#[derive(Debug)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Failure {
     status: Status,
     message: Option<String>,
