@@ -392,3 +392,6 @@ impl LockedFile {
             .map_err(|error| at(&self.path, error))
     }
 }
+
+#[cfg(test)]
+mod tests;
