@@ -2,6 +2,12 @@
 
 use std::ops::RangeInclusive;
 
+use serde::Serializer;
+
+/// The largest whole number up to which every reader of JSON that keeps numbers
+/// as doubles is exact: 2^53.
+pub const EXACT: u64 = 1 << 53;
+
 /// Reads an unsigned decimal number: digits alone, no sign, no blanks, no
 /// leading zero (which other programs take for octal), at most 2^64-1.
 ///
@@ -31,6 +37,19 @@ pub fn in_range(text: &str, range: RangeInclusive<u64>) -> Result<u64, String> {
         return Ok(number);
     }
     Err(format!("not from {} to {}", range.start(), range.end()))
+}
+
+/// Writes a whole number of a record: one over [`EXACT`] as a string, so that no
+/// reader rounds it. For serde's `serialize_with`.
+///
+/// # Errors
+/// Those of the serializer.
+pub fn exact<S: Serializer>(number: &u64, serializer: S) -> Result<S::Ok, S::Error> {
+    if *number > EXACT {
+        serializer.collect_str(number)
+    } else {
+        serializer.serialize_u64(*number)
+    }
 }
 
 #[cfg(test)]
@@ -74,5 +93,16 @@ mod tests {
         assert_eq!(in_range("6", 2..=5), Err("not from 2 to 5".to_owned()));
         assert!(in_range("1", 2..=5).is_err());
         assert!(in_range("x", 0..=u64::MAX).is_err());
+    }
+
+    #[test]
+    fn numbers_that_a_reader_would_round_are_strings() {
+        #[derive(serde::Serialize)]
+        struct Made(#[serde(serialize_with = "exact")] u64);
+        let json = |n| serde_json::to_string(&Made(n)).unwrap();
+        assert_eq!(json(0), "0");
+        assert_eq!(json(EXACT), "9007199254740992");
+        assert_eq!(json(EXACT + 1), "\"9007199254740993\"");
+        assert_eq!(json(u64::MAX), "\"18446744073709551615\"");
     }
 }

@@ -13,6 +13,7 @@ use serde::de::value::MapDeserializer;
 use serde::de::{Deserialize, DeserializeSeed, Deserializer, MapAccess, SeqAccess, Visitor};
 use serde_json::value::RawValue;
 
+use crate::number;
 use crate::splice;
 
 /// A JSON object, as it was written.
@@ -88,9 +89,16 @@ impl<'a> Record<'a> {
     }
 
     /// The whole number at a path, written as such (`12`; not `12.0`, `1e3`,
-    /// `-1` or `"12"`), up to 2^64-1.
+    /// `-1` or `"12"`), up to 2^64-1. One over [`number::EXACT`] may be a string.
     pub fn u64(&self, path: &str) -> Option<u64> {
-        crate::number::parse(self.get(path)?.get()).ok()
+        let value = self.get(path)?.get();
+        match value.strip_prefix('"') {
+            None => number::parse(value).ok(),
+            Some(rest) => {
+                let number = number::parse(rest.strip_suffix('"')?).ok()?;
+                (number > number::EXACT).then_some(number)
+            }
+        }
     }
 
     /// The truth value at a path.
@@ -249,7 +257,7 @@ fn inside<'a>(text: &'a str, path: &str) -> Option<&'a RawValue> {
 
 /// An array index, in the one way of writing it.
 pub(crate) fn index(key: &str) -> Option<usize> {
-    usize::try_from(crate::number::parse(key).ok()?).ok()
+    usize::try_from(number::parse(key).ok()?).ok()
 }
 
 struct Members;
@@ -429,12 +437,13 @@ mod tests {
     fn values_are_read_strictly() {
         let record = parse(
             r#"{"type":"process","i":12,"big":18446744073709551615,"over":18446744073709551616,
-                "f":12.0,"e":1e3,"m":-1,"s":"12","t":true,"z":false,"esc":"a\n\u00e9\ud83d\ude00",
+                "text":"9007199254740993","f":12.0,"e":1e3,"m":-1,"s":"12","t":true,"z":false,"esc":"a\n\u00e9\ud83d\ude00",
                 "half":"x\ud800y","two":"\udc00\ud800"}"#,
         );
         assert_eq!(record.kind().as_deref(), Some("process"));
         assert_eq!(record.u64("i"), Some(12));
         assert_eq!(record.u64("big"), Some(u64::MAX));
+        assert_eq!(record.u64("text"), Some(9_007_199_254_740_993));
         for path in ["over", "f", "e", "m", "s", "t", "missing"] {
             assert_eq!(record.u64(path), None, "{path}");
         }
