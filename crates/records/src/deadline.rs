@@ -31,6 +31,11 @@ impl Deadline {
         Some(at.saturating_duration_since(Instant::now()))
     }
 
+    /// The point in time itself; `None` if it never comes.
+    pub fn instant(self) -> Option<Instant> {
+        self.0
+    }
+
     /// The time left in the form that `poll(2)` and its like take.
     pub fn timespec(self) -> Option<Timespec> {
         Timespec::try_from(self.left()?).ok()

@@ -206,6 +206,13 @@ fn a_lock_is_held_by_one() {
     assert_eq!(again.read(10).unwrap(), b"short\n");
 }
 
+/// How many descriptors of this process are open on the file `path`.
+fn descriptors_of(path: &Path) -> usize {
+    let links = fs::read_dir("/proc/self/fd").unwrap();
+    let open = links.filter_map(|link| fs::read_link(link.unwrap().path()).ok());
+    open.filter(|open| open == path).count()
+}
+
 #[test]
 fn a_lock_that_was_waited_for_is_on_the_file_that_has_the_name() {
     let dir = tempfile::tempdir().unwrap();
@@ -213,7 +220,9 @@ fn a_lock_that_was_waited_for_is_on_the_file_that_has_the_name() {
     let held = lock(&path, Deadline::never()).unwrap();
     std::thread::scope(|scope| {
         let waiter = scope.spawn(|| lock(&path, Deadline::after(Duration::from_secs(60))));
-        // Whether the other one waits already or not: what it gets is the new file.
+        while descriptors_of(&path) < 2 {
+            std::thread::yield_now();
+        }
         let new = dir.path().join("new");
         fs::write(&new, "new").unwrap();
         chmod(&new, 0o600);
