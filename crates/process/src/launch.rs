@@ -12,6 +12,7 @@ use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::path::Path;
 use std::time::Instant;
 
+use nix::sys::signal::Signal;
 use rustix::event::{PollFd, PollFlags, poll};
 use rustix::io::Errno;
 
@@ -93,7 +94,7 @@ impl Launch<'_> {
         let failed = |error: io::Error| LaunchError::Failed(format!("cannot fork: {error}"));
         // With SIGCHLD ignored, as some callers leave it, the kernel would collect the child
         // itself, and its status with it, wait(2).
-        sys::default_signal(nix::sys::signal::Signal::SIGCHLD);
+        sys::default_signal(Signal::SIGCHLD);
         let (gate, gate_in) = pipe().map_err(failed)?;
         let (status, status_in) = pipe().map_err(failed)?;
         match sys::fork().map_err(failed)? {
@@ -313,6 +314,17 @@ impl Child {
     /// cannot become another's.
     pub fn pid(&self) -> Pid {
         self.pid
+    }
+
+    /// Sends `signal` to the process group that the child leads. It has led one since before it
+    /// was executed, and a session leader cannot leave its group, setpgid(2); so as long as it is
+    /// not collected the number can be no other group's.
+    pub fn signal_group(&self, signal: Signal) {
+        if self.exit.is_none()
+            && let Some(signal) = rustix::process::Signal::from_named_raw(signal as i32)
+        {
+            let _ = rustix::process::kill_process_group(self.pid.raw(), signal);
+        }
     }
 
     /// How the child ended, if it has. It is collected.

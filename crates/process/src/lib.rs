@@ -12,6 +12,8 @@
 //! | [`Launch`] | a command as the leader of a session of its own, with proof |
 //! | [`become_command`], [`Exit`] | becoming another program, and how one ended |
 //! | [`ProcessRecord`] | what the tools say of one process |
+//! | [`SocketPath`], [`probe_socket`] | whether a Unix socket answers, and who is behind it |
+//! | [`Watch`] | notice of changes to files and directories |
 //! | [`helper`] | a command of ours that can neither hang nor stay behind |
 //! | [`Interrupts`] | the signals that ask a tool to end |
 //!
@@ -31,6 +33,7 @@ mod launch;
 mod lstart;
 mod pid;
 mod record;
+mod socket;
 #[allow(unsafe_code)]
 mod sys;
 mod table;
@@ -48,5 +51,6 @@ pub use launch::{Child, Held, Launch, LaunchError, is_open};
 pub use nix::sys::signal::Signal;
 pub use pid::{NotAPid, Pid};
 pub use record::{Named, ProcessRecord, Ready, Status};
-pub use sys::{Peer, Reader, become_subreaper, peer};
+pub use socket::{SocketPath, probe_socket};
+pub use sys::{Peer, Reader, Watch, become_subreaper, collect_adopted, peer};
 pub use table::{Table, own_family};

@@ -1,16 +1,19 @@
 //! The one place that knows platforms, and the one place with `unsafe`.
 //!
-//! `linux` and `macos` have the same names with the same signatures; `unix` is what both share.
+//! `linux` and `macos` have the same names with the same signatures; `unix` and `strings` are what
+//! both share, `xnu` reads what the kernel of macOS hands out.
 //! What each side provides:
 //!
 //! | name | meaning |
 //! |---|---|
 //! | [`PID_MAX`] | the largest number a process can have |
-//! | [`System`], [`Reach`] | what identities on this machine are made of, and which can be judged here |
-//! | [`Pin`], [`wait`] | a handle on one process, so that its number cannot change hands unnoticed |
+//! | [`System`] | what identities on this machine are made of, and which can be judged here |
+//! | [`Pin`] | a handle on one process, so that its number cannot change hands unnoticed |
 //! | [`Reader`] | the process table, a process at a time |
-//! | [`Peer`], [`peer`] | who is at the other end of a Unix socket |
-//! | [`become_subreaper`] | adopt orphaned descendants, where the kernel can |
+//! | [`Watch`] | notice of changes to files and directories |
+//! | [`peer`] | who is at the other end of a Unix socket |
+//! | [`SOCKET_PATH_MAX`] | how long the path of a Unix socket may be |
+//! | [`become_subreaper`], [`collect_adopted`] | adopt orphaned descendants, where the kernel can |
 //! | [`die_with_parent`] | have the kernel end a helper whose parent is gone, where it can |
 //! | [`open_descriptors`] | the numbers of this process's descriptors |
 //! | [`default_all_signals`] | every signal to its default action |
@@ -19,7 +22,10 @@
 mod linux;
 #[cfg(target_os = "macos")]
 mod macos;
+mod strings;
 mod unix;
+#[cfg(any(target_os = "macos", test))]
+mod xnu;
 
 #[cfg(target_os = "linux")]
 use linux as platform;
@@ -27,10 +33,30 @@ use linux as platform;
 use macos as platform;
 
 pub(crate) use platform::{
-    PID_MAX, Pin, Reach, System, default_all_signals, die_with_parent, open_descriptors, wait,
+    PID_MAX, Pin, SOCKET_PATH_MAX, System, default_all_signals, die_with_parent, open_descriptors,
 };
-pub use platform::{Peer, Reader, become_subreaper, peer};
+pub use platform::{Reader, Watch, become_subreaper, collect_adopted, peer};
 pub(crate) use unix::{
     Fork, as_helper, close_all_but, default_signal, default_signals, descriptor_flags, exit_now,
     fork, has_ended, is_ignored, keep_across_exec, kill_group_of,
 };
+
+/// Who is at the other end of a Unix socket.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Peer {
+    /// The process that connected, or that listened; `None` where it is outside this pid namespace.
+    pub pid: Option<crate::Pid>,
+    /// Its effective user at that moment.
+    pub uid: u32,
+}
+
+/// Where a recorded identity stands to this system.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Reach {
+    /// Its pid is a number of here.
+    Here,
+    /// It was taken in another boot.
+    OtherBoot,
+    /// Looking here says nothing about it; the text says why.
+    Elsewhere(&'static str),
+}

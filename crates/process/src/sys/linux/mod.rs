@@ -1,30 +1,28 @@
 //! Linux: `/proc`, pidfds, `prctl(2)`.
 
+mod info;
 mod pin;
 mod reader;
 mod stat;
 mod system;
+mod watch;
 
 use std::os::unix::net::UnixStream;
 
+use super::Peer;
 use crate::pid::Pid;
 
-pub(crate) use pin::{Pin, wait};
+pub(crate) use pin::Pin;
 pub use reader::Reader;
-pub(crate) use system::{Reach, System};
+pub(crate) use system::System;
+pub use watch::Watch;
 
 /// `PID_MAX_LIMIT` of a 64-bit kernel, proc_sys_kernel(5): numbers are below it, and it is the
 /// largest that `pid_max` can be set to.
 pub(crate) const PID_MAX: i32 = 4_194_304;
 
-/// Who is at the other end of a Unix socket.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Peer {
-    /// The process that connected, or that listened; `None` where it is outside this pid namespace.
-    pub pid: Option<Pid>,
-    /// Its effective user at that moment.
-    pub uid: u32,
-}
+/// The longest path of a Unix socket: `sun_path` has 108 bytes, one of them for the NUL, unix(7).
+pub(crate) const SOCKET_PATH_MAX: usize = 107;
 
 /// The peer of a connected stream, by SO_PEERCRED, unix(7).
 pub fn peer(stream: &UnixStream) -> std::io::Result<Peer> {
@@ -40,6 +38,20 @@ pub fn peer(stream: &UnixStream) -> std::io::Result<Peer> {
 pub fn become_subreaper() -> std::io::Result<()> {
     rustix::process::set_child_subreaper(Some(rustix::process::getpid()))?;
     Ok(())
+}
+
+/// Collects the descendants that this process was given as a subreaper and that have ended, but
+/// not the child `own`, whose end somebody waits for.
+pub fn collect_adopted(own: Pid) {
+    use nix::sys::wait::{Id, WaitPidFlag, waitid};
+    let take = WaitPidFlag::WEXITED | WaitPidFlag::WNOHANG;
+    let peek = take | WaitPidFlag::WNOWAIT;
+    while let Some(pid) = waitid(Id::All, peek).ok().and_then(|status| status.pid()) {
+        // Behind our own child, once that has ended, the others wait a little.
+        if pid.as_raw() == own.get() || waitid(Id::Pid(pid), take).is_err() {
+            return;
+        }
+    }
 }
 
 /// Has the kernel send KILL to the calling process once its parent is gone, PR_SET_PDEATHSIG(2const).

@@ -1,0 +1,499 @@
+//! The start: hold, write down, release, wait until ready.
+
+use std::io;
+use std::os::fd::{AsFd, BorrowedFd};
+use std::os::unix::ffi::OsStrExt;
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
+
+use process::{
+    Child, Exit, Handle, Here, Interrupts, Launch, LaunchError, Peer, Pid, ProcessRecord, Reader,
+    Ready, Sight, Signal, Status, Table,
+};
+use records::files::{self, Access};
+use records::text::{Argv, lossy};
+use records::waiting::Waiting;
+use records::{Deadline, Failure, Record, exit, say, time};
+
+use crate::args::Args;
+use crate::ending::{self, Patience};
+use crate::lock::{Holder, Lock};
+use crate::ready::{Look, Readiness, last_lines};
+
+/// How often files and sockets are looked at, of which the kernel gives no notice.
+const LOOK_EVERY: Duration = Duration::from_millis(10);
+
+/// What came of a start.
+pub enum Outcome {
+    /// The command runs.
+    Up(Box<Up>),
+    /// Nothing that was started here runs: what is to be printed, and the exit status.
+    Not(Printed, exit::Status),
+    /// This signal came while it was starting; it has been ended.
+    Interrupted(Signal),
+}
+
+/// A command that runs, and is this process's child.
+pub struct Up {
+    /// Its record.
+    pub record: ProcessRecord,
+    /// The child.
+    pub child: Child,
+    /// A handle on it; `None` where its identity could not be read.
+    pub handle: Option<Handle>,
+}
+
+/// A record to print.
+pub enum Printed {
+    /// One that was made here.
+    Made(Box<ProcessRecord>),
+    /// One that was found, as it is to be printed.
+    Found(Vec<u8>),
+}
+
+/// What a start needs to know besides the command line.
+pub struct Starter<'a> {
+    /// The command line.
+    pub args: &'a Args,
+    /// This machine.
+    pub here: &'a Here,
+    /// The signals that end a start, or that are passed on once it is done (`--wait`).
+    pub interrupts: &'a Interrupts,
+    /// When all that it waits for must have come.
+    pub deadline: Deadline,
+    /// The lock file, locked, where there is one.
+    pub lock: Option<Lock>,
+    /// When this call began.
+    pub began: Instant,
+}
+
+impl Starter<'_> {
+    /// Starts the command, unless it is there already.
+    ///
+    /// # Errors
+    ///
+    /// It could not be started; nothing of it is left.
+    pub fn start(&self) -> Result<Outcome, Failure> {
+        if let Some(lock) = &self.lock {
+            match lock.holder(self.here)? {
+                Holder::Nobody => {}
+                Holder::Unknown(why) => return Err(Failure::unknown(why)),
+                Holder::Running { line, handle } => return self.found(&line, &handle),
+            }
+        }
+        if let Some(outcome) = self.already_answered()? {
+            return Ok(outcome);
+        }
+        let readiness = Readiness::before_start(self.args);
+        let (mut up, log_start) = self.launch()?;
+        if self.args.wants_ready() {
+            let patience = Waited {
+                readiness,
+                released: Instant::now(),
+                log_start,
+            };
+            if let Some(outcome) = self.until_ready(&mut up, patience)? {
+                return Ok(outcome);
+            }
+        }
+        up.record.took_ms = Some(milliseconds(self.began.elapsed()));
+        if let Some(lock) = &self.lock {
+            lock.write(&up.record)?;
+        }
+        if let Some(path) = &self.args.record {
+            files::write_whole(path, &line(&up.record)?)?;
+        }
+        Ok(Outcome::Up(Box::new(up)))
+    }
+
+    /// Makes the process, writes down who it is, and lets it execute the command.
+    fn launch(&self) -> Result<(Up, u64), Failure> {
+        let null = std::fs::File::options()
+            .read(true)
+            .write(true)
+            .open("/dev/null")?;
+        let log = match &self.args.log {
+            Some(path) => Some(files::open_trusted(path, Access::Append)?),
+            None => None,
+        };
+        let log_start = match &log {
+            Some(log) => log.metadata()?.len(),
+            None => 0,
+        };
+        if self.args.wants_ready() || self.args.timeout.is_some() {
+            // Without it a descendant that forks twice would escape an ending; with it, it stays
+            // one. Where the kernel cannot, the ending reaches what is left of the tree.
+            let _ = process::become_subreaper();
+        }
+        let launch = Launch {
+            argv: &self.args.command,
+            pid_env: &self.args.pid_env,
+            chdir: self.args.chdir.as_deref(),
+            stdio: self.stdio(null.as_fd(), log.as_ref().map(AsFd::as_fd)),
+            keep: &self.args.keep_fd,
+        };
+        let held = launch.hold().map_err(not_launched)?;
+        let handle = self.here.open(held.pid());
+        let handle = match handle {
+            Ok(handle) => Some(handle),
+            Err(why) => {
+                say!("its identity cannot be read: {why}");
+                None
+            }
+        };
+        let record = self.record(held.pid(), handle.as_ref());
+        if let Some(lock) = &self.lock {
+            lock.write(&record)?;
+        }
+        // With --wait a signal that comes now is passed on, to a command that must be there.
+        let wake = (!self.args.wait).then(|| self.interrupts.wake());
+        match held.release(wake, None) {
+            Ok(child) => Ok((
+                Up {
+                    record,
+                    child,
+                    handle,
+                },
+                log_start,
+            )),
+            Err(error) => {
+                if let Some(lock) = &self.lock {
+                    lock.clear();
+                }
+                Err(not_launched(error))
+            }
+        }
+    }
+
+    /// The standard streams: what is not kept is the log, or nothing. In the foreground they stay
+    /// the caller's.
+    fn stdio<'f>(
+        &self,
+        null: BorrowedFd<'f>,
+        log: Option<BorrowedFd<'f>>,
+    ) -> [Option<BorrowedFd<'f>>; 3] {
+        let output = match log {
+            Some(log) => Some(log),
+            None => (!self.args.wait).then_some(null),
+        };
+        let input = (!self.args.wait).then_some(null);
+        let mut streams = [input, output, output];
+        for (number, stream) in (0..).zip(&mut streams) {
+            if self.args.keep_fd.contains(&number) {
+                *stream = None;
+            }
+        }
+        streams
+    }
+
+    fn record(&self, pid: Pid, handle: Option<&Handle>) -> ProcessRecord {
+        let words = self.args.command.iter().map(|word| word.as_bytes());
+        let argv = Argv::new(words, self.args.full_argv);
+        let mut record = ProcessRecord::on(self.here.host());
+        record.status = Some(Status::Started);
+        record.pid = Some(pid);
+        record.pgid = Some(pid.get());
+        record.sid = Some(pid.get());
+        record.ident = handle.map(|handle| handle.ident().clone());
+        record.argv = Some(argv.argv);
+        record.argv_cut = argv.argv_cut;
+        record.lossy = argv.lossy;
+        record.started_at = Some(time::now());
+        record.took_ms = Some(milliseconds(self.began.elapsed()));
+        let folder = self.args.chdir.as_deref().unwrap_or(Path::new("."));
+        let cwd = std::fs::canonicalize(folder).ok();
+        record.cwd = shown(cwd, &mut record.lossy);
+        let absolute =
+            |path: &Option<PathBuf>| path.as_ref().and_then(|p| std::path::absolute(p).ok());
+        record.log = shown(absolute(&self.args.log), &mut record.lossy);
+        record.lock = shown(absolute(&self.args.lock), &mut record.lossy);
+        record
+    }
+
+    /// Waits until all conditions hold. `None` is "they do"; otherwise the command has ended, or
+    /// been ended.
+    fn until_ready(&self, up: &mut Up, waited: Waited) -> Result<Option<Outcome>, Failure> {
+        let (log_start, released) = (waited.log_start, waited.released);
+        let end = match self.wait_for(Some(&mut up.child), up.handle.as_ref(), waited) {
+            Ok(Awaited::Ready(by)) => {
+                up.record.status = Some(Status::Ready);
+                up.record.ready = Some(Ready {
+                    by,
+                    after_ms: milliseconds(released.elapsed()),
+                });
+                return Ok(None);
+            }
+            Ok(end) => end,
+            Err(error) => {
+                ending::end(&mut up.child, up.handle.as_ref(), Patience::Usual);
+                return Err(Failure::failed(error));
+            }
+        };
+        up.record.took_ms = Some(milliseconds(self.began.elapsed()));
+        let (status, code) = match end {
+            Awaited::Exited(exit) => {
+                up.record.exit = exit;
+                self.show_last_lines(log_start);
+                say!("the command ended before it was ready{}", how(exit));
+                (Status::Exited, exit::Status::No)
+            }
+            Awaited::NotReady(what) => {
+                say!("no {what} in time; the command has been ended");
+                ending::end(&mut up.child, up.handle.as_ref(), Patience::Usual);
+                (Status::NotReady, exit::Status::Deadline)
+            }
+            Awaited::Occupied(why) => {
+                say!("{why}; the command has been ended");
+                ending::end(&mut up.child, up.handle.as_ref(), Patience::Usual);
+                (Status::Occupied, exit::Status::No)
+            }
+            Awaited::Interrupted(signal) => {
+                ending::end(&mut up.child, up.handle.as_ref(), Patience::Hasty);
+                return Ok(Some(Outcome::Interrupted(signal)));
+            }
+            Awaited::Ready(_) => return Ok(None),
+        };
+        up.record.status = Some(status);
+        if up.record.exit.is_none() {
+            up.record.exit = up.child.exit();
+        }
+        let record = Printed::Made(Box::new(up.record.clone()));
+        Ok(Some(Outcome::Not(record, code)))
+    }
+
+    fn show_last_lines(&self, from: u64) {
+        if let Some(log) = &self.args.log
+            && let Ok(lines) = last_lines(log, from)
+        {
+            say::say_lines(String::from_utf8_lossy(&lines).trim_end_matches('\n'));
+        }
+    }
+
+    /// The wait itself, for a child of ours, or for a process that was found running.
+    fn wait_for(
+        &self,
+        mut child: Option<&mut Child>,
+        handle: Option<&Handle>,
+        mut waited: Waited,
+    ) -> io::Result<Awaited> {
+        let mut shown = Waiting::new(waited.readiness.awaited(), self.deadline);
+        let leader = handle
+            .map(Handle::pid)
+            .or(child.as_ref().map(|child| child.pid()));
+        loop {
+            match &mut child {
+                Some(child) => {
+                    if let Some(exit) = child.exit() {
+                        return Ok(Awaited::Exited(Some(exit)));
+                    }
+                    process::collect_adopted(child.pid());
+                    // In the foreground signals are the command's, also while it starts.
+                    for signal in self.interrupts.take() {
+                        match signal {
+                            Signal::SIGCHLD => {}
+                            _ if self.args.wait => child.signal_group(signal),
+                            _ => return Ok(Awaited::Interrupted(signal)),
+                        }
+                    }
+                }
+                None => {
+                    if handle.is_some_and(Handle::has_ended) {
+                        return Ok(Awaited::Exited(None));
+                    }
+                    if let Some(signal) = self.interrupts.take().first() {
+                        return Ok(Awaited::Interrupted(*signal));
+                    }
+                }
+            }
+            match waited.readiness.look()? {
+                Look::Ready(by) => return Ok(Awaited::Ready(by)),
+                Look::Answered(socket, peer) => match stranger(peer, leader) {
+                    Some(who) => {
+                        return Ok(Awaited::Occupied(format!("{socket} is answered by {who}")));
+                    }
+                    None => {
+                        waited.readiness.accept(&socket);
+                        continue;
+                    }
+                },
+                Look::NotYet => {}
+            }
+            if self.deadline.passed() {
+                return Ok(Awaited::NotReady(waited.readiness.awaited()));
+            }
+            shown.tick();
+            let next = self.deadline.min(Deadline::after(LOOK_EVERY));
+            let handles: Vec<&Handle> = handle.into_iter().collect();
+            process::wait(&handles, Some(self.interrupts.wake()), next.instant())?;
+        }
+    }
+
+    /// A socket that answers before anything is started: what was to be started is there.
+    fn already_answered(&self) -> Result<Option<Outcome>, Failure> {
+        for socket in &self.args.ready_socket {
+            let Some(peer) = process::probe_socket(socket)
+                .map_err(|error| Failure::failed(format_args!("{socket}: {error}")))?
+            else {
+                continue;
+            };
+            let mut record = self.of_peer(peer);
+            record.took_ms = Some(milliseconds(self.began.elapsed()));
+            let status = if peer.uid == rustix::process::geteuid().as_raw() {
+                record.status = Some(Status::Running);
+                self.running_status()
+            } else {
+                record.status = Some(Status::Occupied);
+                say!("{socket} is answered by a process of user {}", peer.uid);
+                exit::Status::No
+            };
+            return Ok(Some(Outcome::Not(Printed::Made(Box::new(record)), status)));
+        }
+        Ok(None)
+    }
+
+    /// The status for a command that is there already: no error, unless it was to be one.
+    fn running_status(&self) -> exit::Status {
+        match self.args.fail_if_running {
+            true => exit::Status::No,
+            false => exit::Status::Done,
+        }
+    }
+
+    /// What can be said of the process behind a socket.
+    fn of_peer(&self, peer: Peer) -> ProcessRecord {
+        let mut record = ProcessRecord::on(self.here.host());
+        record.pid = peer.pid;
+        let Some(pid) = peer.pid else {
+            return record;
+        };
+        let Sight::Alive(handle) = self.here.look(pid) else {
+            return record;
+        };
+        let mut reader = Reader::new();
+        if let Some(entry) = handle.entry() {
+            record.pgid = Some(entry.pgid);
+            record.sid = Some(entry.sid);
+        }
+        if let Ok(words) = reader.argv(pid) {
+            let argv = Argv::new(words.iter().map(Vec::as_slice), self.args.full_argv);
+            record.argv = Some(argv.argv);
+            record.argv_cut = argv.argv_cut;
+            record.lossy = argv.lossy;
+        }
+        record.cwd = shown(reader.cwd(pid).ok(), &mut record.lossy);
+        record.ident = Some(handle.ident().clone());
+        record
+    }
+
+    /// The lock's process runs: it is as good as started here, once it is ready as asked.
+    fn found(&self, line: &[u8], handle: &Handle) -> Result<Outcome, Failure> {
+        let Ok(record) = Record::parse(line) else {
+            return Err(Failure::failed("the lock's record cannot be read"));
+        };
+        let with = |status: Status| record.with("status", &status).map(Printed::Found);
+        if !self.args.wants_ready() || self.args.wait {
+            return Ok(Outcome::Not(with(Status::Running)?, self.running_status()));
+        }
+        let since = record
+            .str("started_at")
+            .and_then(|at| time::parse(&at).ok());
+        let waited = Waited {
+            readiness: Readiness::of_running(self.args, since),
+            released: Instant::now(),
+            log_start: 0,
+        };
+        let (status, code) = match self.wait_for(None, Some(handle), waited)? {
+            Awaited::Ready(_) => (Status::Running, self.running_status()),
+            Awaited::Exited(_) => {
+                say!("the running command ended before it was ready");
+                (Status::Exited, exit::Status::No)
+            }
+            Awaited::NotReady(what) => {
+                say!("no {what} in time; the running command has been left alone");
+                (Status::NotReady, exit::Status::Deadline)
+            }
+            Awaited::Occupied(why) => {
+                say!("{why}");
+                (Status::Occupied, exit::Status::No)
+            }
+            Awaited::Interrupted(signal) => return Ok(Outcome::Interrupted(signal)),
+        };
+        Ok(Outcome::Not(with(status)?, code))
+    }
+}
+
+/// A wait for readiness.
+struct Waited {
+    readiness: Readiness,
+    released: Instant,
+    log_start: u64,
+}
+
+/// How a wait for readiness ended.
+enum Awaited {
+    Ready(&'static str),
+    Exited(Option<Exit>),
+    NotReady(String),
+    Occupied(String),
+    Interrupted(Signal),
+}
+
+/// Who answers instead of the session and the descendants of `leader`; `None` where it is one of
+/// them. A listener whose process has ended since has passed its socket on, to a child of its own.
+fn stranger(peer: Peer, leader: Option<Pid>) -> Option<String> {
+    let Some(pid) = peer.pid else {
+        return Some("a process of another pid namespace".to_owned());
+    };
+    let leader = leader?;
+    let table = Table::read(&mut Reader::new()).ok()?;
+    let entry = table.get(pid)?;
+    let own = pid == leader
+        || entry.sid == leader.get()
+        || table.ancestors(pid).contains(&leader)
+        // Given to us when its parent ended: we are the subreaper of what we start alone.
+        || table.ancestors(pid).contains(&Pid::own());
+    (!own).then(|| format!("process {pid}, which the command has not started"))
+}
+
+fn not_launched(error: LaunchError) -> Failure {
+    let status = match &error {
+        LaunchError::NotFound(_) => exit::Status::NotFound,
+        LaunchError::CannotRun(_) => exit::Status::CannotRun,
+        LaunchError::NotIsolated(_) | LaunchError::Failed(_) | LaunchError::GivenUp => {
+            exit::Status::Failed
+        }
+    };
+    Failure::new(status, error)
+}
+
+fn how(exit: Option<Exit>) -> String {
+    match exit {
+        Some(Exit {
+            code: Some(code), ..
+        }) => format!(", with status {code}"),
+        Some(Exit {
+            signal: Some(signal),
+            ..
+        }) => {
+            format!(", by {}", process::signal_name(signal))
+        }
+        _ => String::new(),
+    }
+}
+
+fn shown(path: Option<PathBuf>, any_lossy: &mut bool) -> Option<String> {
+    let (text, lossy) = lossy(path?.as_os_str().as_bytes());
+    *any_lossy |= lossy;
+    Some(text)
+}
+
+/// The record as a line.
+pub fn line(record: &ProcessRecord) -> Result<Vec<u8>, Failure> {
+    let mut line = serde_json::to_vec(record)?;
+    line.push(b'\n');
+    Ok(line)
+}
+
+fn milliseconds(duration: Duration) -> u64 {
+    u64::try_from(duration.as_millis()).unwrap_or(u64::MAX)
+}
