@@ -5,13 +5,16 @@ use std::time::{Duration, Instant};
 
 use crate::entry::Unread;
 use crate::handle::{Handle, OpenError};
-use crate::ident::{Comparison, Identity, is_host};
+use crate::ident::{Comparison, Identity};
 use crate::lstart;
 use crate::pid::Pid;
 use crate::sys::{Pin, Reach, Reader, System};
 
 /// How long `ps` may take, where it has to serve.
 const PS_LIMIT: Duration = Duration::from_secs(2);
+
+/// How often a process is looked at that ends each time.
+const ATTEMPTS: usize = 4;
 
 /// This boot, host and pid namespace.
 #[derive(Debug)]
@@ -28,7 +31,7 @@ pub enum Sight {
     Alive(Handle),
     /// A process that has ended and that its parent has yet to collect.
     Zombie(Identity),
-    /// No process has this number; a thread may.
+    /// No live process has this number; a thread may, or a zombie that the table hides.
     Absent,
     /// There is, or may be, a process, and it cannot be told which; the text says why.
     Unknown(String),
@@ -106,7 +109,7 @@ impl Here {
         match self.see(pid, self.system.as_ref()) {
             Seen::Alive(handle) => Sight::Alive(handle),
             Seen::Zombie(ident) => Sight::Zombie(ident),
-            Seen::Absent => Sight::Absent,
+            Seen::Absent | Seen::HiddenZombie => Sight::Absent,
             Seen::Hidden(_, why) | Seen::Unknown(why) => Sight::Unknown(why),
         }
     }
@@ -144,7 +147,7 @@ impl Here {
             },
         };
         match seen {
-            Seen::Absent => Standing::Gone { zombie: false },
+            Seen::Absent | Seen::HiddenZombie => Standing::Gone { zombie: false },
             Seen::Zombie(ident) => Standing::Gone {
                 zombie: ident.compare(recorded) == Comparison::Same,
             },
@@ -179,25 +182,26 @@ impl Here {
         if let Some(why) = &self.distrust {
             return Seen::Unknown(why.clone());
         }
-        // Twice at most: the second time the number belongs to the process that took it over.
-        for _ in 0..3 {
+        // Again where the process ended during the look: the number may be another's by now.
+        for _ in 0..ATTEMPTS {
             let pin = match Pin::open(pid) {
                 Ok(pin) => pin,
                 Err(OpenError::Gone) => return Seen::Absent,
             };
             let mut reader = Reader::new();
-            let entry = match reader.entry(pid) {
+            let entry = reader.entry(pid);
+            if !pin.holds_number() {
+                continue;
+            }
+            let entry = match entry {
                 Ok(entry) => entry,
-                Err(Unread::Gone) if pin.has_ended() == Some(true) => continue,
+                Err(_) if pin.has_ended() == Some(true) => return Seen::HiddenZombie,
                 Err(why) => {
                     let why = hidden(pid, why);
                     return Seen::Hidden(pin, why);
                 }
             };
             let ended = pin.has_ended().unwrap_or_else(|| reader.is_dead(&entry));
-            if ended && !entry.state.is_zombie() {
-                continue;
-            }
             let ident = match system {
                 Some(system) => system.identity(&entry, &pin),
                 None => match self.lstart(pid) {
@@ -211,9 +215,12 @@ impl Here {
                 None => continue,
             };
         }
-        Seen::Absent
+        Seen::Unknown(format!(
+            "process {pid} changes faster than it can be looked at"
+        ))
     }
 
+    /// What `ps` says; `None` where it knows no such process.
     fn lstart(&self, pid: Pid) -> Result<Option<Identity>, String> {
         lstart::read(pid, &self.host, Instant::now() + PS_LIMIT)
     }
@@ -223,6 +230,8 @@ impl Here {
 enum Seen {
     Alive(Handle),
     Zombie(Identity),
+    /// It has ended, and the table hides whose the number is.
+    HiddenZombie,
     Absent,
     Hidden(Pin, String),
     Unknown(String),
@@ -235,25 +244,34 @@ fn hidden(pid: Pid, why: Unread) -> String {
     }
 }
 
-/// The host name as one word that can stand in an identity.
+/// The host name as one word that can stand in an identity, and in the `host` of a record: what is
+/// neither a letter, a digit, `.`, `_` nor `-` becomes `_`.
 fn hostname() -> String {
-    let name = rustix::system::uname()
-        .nodename()
-        .to_string_lossy()
-        .into_owned();
-    let word: String = name
-        .chars()
-        .map(|c| {
-            if is_host(c.encode_utf8(&mut [0; 4])) {
-                c
-            } else {
-                '_'
-            }
+    word(rustix::system::uname().nodename().to_bytes())
+}
+
+fn word(name: &[u8]) -> String {
+    if name.is_empty() {
+        return "localhost".to_owned();
+    }
+    name.iter()
+        .map(|&byte| match byte {
+            b'.' | b'_' | b'-' => char::from(byte),
+            _ if byte.is_ascii_alphanumeric() => char::from(byte),
+            _ => '_',
         })
-        .collect();
-    if word.is_empty() {
-        "_".to_owned()
-    } else {
-        word
+        .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_host_name_is_one_word() {
+        assert_eq!(word(b"build-7.example"), "build-7.example");
+        assert_eq!(word(b"my box:\xff'"), "my_box___");
+        assert_eq!(word(b""), "localhost");
+        assert!(crate::ident::is_host(&word(b"\0 :\"'")));
     }
 }

@@ -13,7 +13,11 @@ const PS: [&str; 2] = ["/bin/ps", "/usr/bin/ps"];
 /// More than `ps` prints of one process.
 const LIMIT: usize = 4096;
 
-/// The identity of `pid` from `ps`; `None` where `ps` knows no such live process.
+/// The identity of `pid` from `ps`, be it a zombie; `None` where `ps` knows no such process.
+///
+/// # Errors
+///
+/// `ps` is missing, too slow, or of another kind; the text says so.
 pub(crate) fn read(pid: Pid, host: &str, deadline: Instant) -> Result<Option<Identity>, String> {
     let ps = PS
         .iter()
@@ -24,39 +28,35 @@ pub(crate) fn read(pid: Pid, host: &str, deadline: Instant) -> Result<Option<Ide
     command.args(["-o", "stat=", "-o", "lstart=", "-p", &pid.to_string()]);
     command.env_clear().env("TZ", "UTC0").env("LC_ALL", "C");
     let ran = helper::run(&mut command, deadline, LIMIT).map_err(|why| format!("{ps}: {why}"))?;
-    match parse(&String::from_utf8_lossy(&ran.stdout)) {
-        Some(Line::Live(seconds)) => Ok(Some(Identity::Lstart(LstartIdentity {
+    let line = String::from_utf8_lossy(&ran.stdout);
+    match parse(&line) {
+        Some(seconds) => Ok(Some(Identity::Lstart(LstartIdentity {
             host: host.to_owned(),
             pid,
             seconds,
         }))),
-        Some(Line::Zombie) | None => Ok(None),
+        // POSIX leaves open how `ps` says that there is no such process: it prints no line of it.
+        None if line.trim().is_empty() && ran.stderr.is_empty() => Ok(None),
+        None => Err(format!(
+            "{ps} does not tell the start time of process {pid}"
+        )),
     }
 }
 
-#[derive(Debug, PartialEq, Eq)]
-enum Line {
-    Live(u64),
-    Zombie,
-}
-
-/// Reads `Ss   Sun Nov 29 14:26:21 2026`.
-fn parse(line: &str) -> Option<Line> {
+/// Reads `Ss   Sun Nov 29 14:26:21 2026`; seconds since the epoch.
+fn parse(line: &str) -> Option<u64> {
     let words: Vec<&str> = line.split_whitespace().collect();
-    let [state, _weekday, month, day, time, year] = words[..] else {
+    let [_state, _weekday, month, day, time, year] = words[..] else {
         return None;
     };
-    if state.starts_with('Z') {
-        return Some(Line::Zombie);
-    }
     const MONTHS: [&str; 12] = [
         "Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec",
     ];
     let month = MONTHS.iter().position(|name| *name == month)? + 1;
     let stamp = format!("{year}-{month:02}-{day:0>2}T{time}Z");
     let at = humantime::parse_rfc3339(&stamp).ok()?;
-    let seconds = at.duration_since(SystemTime::UNIX_EPOCH).ok()?.as_secs();
-    Some(Line::Live(seconds))
+    let since = at.duration_since(SystemTime::UNIX_EPOCH).ok()?;
+    Some(since.as_secs())
 }
 
 #[cfg(test)]
@@ -66,12 +66,9 @@ mod tests {
     #[test]
     fn lines_of_ps() {
         let table = [
-            (
-                "Ss   Sun Nov 29 14:26:21 2026\n",
-                Some(Line::Live(1_795_962_381)),
-            ),
-            ("R+   Thu Jan  1 00:00:59 1970", Some(Line::Live(59))),
-            ("Z    Sun Nov 29 14:26:21 2026", Some(Line::Zombie)),
+            ("Ss   Sun Nov 29 14:26:21 2026\n", Some(1_795_962_381)),
+            ("R+   Thu Jan  1 00:00:59 1970", Some(59)),
+            ("Z    Sun Nov 29 14:26:21 2026", Some(1_795_962_381)),
             ("", None),
             ("S    So Nov 29 14:26:21", None),
             ("S    So 29. Nov 14:26:21 2026", None),
