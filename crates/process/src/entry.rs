@@ -21,7 +21,7 @@ pub struct Entry {
     pub tpgid: i32,
     /// What it is doing.
     pub state: State,
-    /// How many threads it has.
+    /// How many threads it has; 1 on macOS, whose table does not say.
     pub threads: i32,
     /// Whether it is a thread of the kernel's own, which no signal ends.
     pub kernel_thread: bool,

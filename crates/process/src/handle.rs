@@ -2,14 +2,20 @@
 
 use std::io;
 use std::os::fd::BorrowedFd;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use nix::sys::signal::Signal;
+use rustix::event::{PollFd, PollFlags, poll};
+use rustix::io::Errno;
 
 use crate::entry::{Entry, Unread};
 use crate::ident::Identity;
 use crate::pid::Pid;
-use crate::sys::{self, Pin, Reader};
+use crate::sys::{Pin, Reader};
+
+/// How often a process is looked at whose end no descriptor tells: on a Linux before 5.3, or where
+/// no descriptor is left.
+const LOOK_AGAIN: Duration = Duration::from_millis(10);
 
 /// Why no handle could be opened.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -70,8 +76,8 @@ impl Handle {
     pub fn has_ended(&self) -> bool {
         match self.pin.has_ended() {
             Some(ended) => ended,
-            None => match Reader::new().entry(self.pid()) {
-                Ok(now) => !self.is_entry(&now) || Reader::new().is_dead(&now),
+            None => match self.look_again() {
+                Ok(now) => Reader::new().is_dead(&now),
                 Err(Unread::Gone) => true,
                 Err(_) => false,
             },
@@ -80,8 +86,17 @@ impl Handle {
 
     /// The state of the process now, if it still has an entry in the table that is its own.
     pub fn current(&self) -> Option<Entry> {
-        let now = Reader::new().entry(self.pid()).ok()?;
-        self.is_entry(&now).then_some(now)
+        self.look_again().ok()
+    }
+
+    /// Reads the table by number; [`Unread::Gone`] where the number is another process's by now.
+    fn look_again(&self) -> Result<Entry, Unread> {
+        let now = Reader::new().entry(self.pid())?;
+        if self.is_entry(&now) && self.pin.holds_number() {
+            Ok(now)
+        } else {
+            Err(Unread::Gone)
+        }
     }
 
     fn is_entry(&self, now: &Entry) -> bool {
@@ -95,8 +110,14 @@ impl Handle {
         if self.pid().is_init() {
             return Delivery::Denied;
         }
-        if self.pin.has_ended().is_none() && self.current().is_none() {
-            return Delivery::Gone;
+        if !self.pin.carries_signals() {
+            match self.look_again() {
+                Ok(_) => (),
+                Err(Unread::Gone) => return Delivery::Gone,
+                Err(Unread::Denied) => return Delivery::Denied,
+                Err(Unread::Errno(errno)) => return Delivery::Failed(errno),
+                Err(Unread::Malformed) => return Delivery::Failed(Errno::IO.raw_os_error()),
+            }
         }
         self.pin.signal(signal)
     }
@@ -107,12 +128,28 @@ impl Handle {
 ///
 /// # Errors
 ///
-/// Those of poll(2) or kevent(2), other than EINTR.
+/// Those of poll(2), other than EINTR.
 pub fn wait(
     handles: &[&Handle],
     wake: Option<BorrowedFd<'_>>,
     deadline: Option<Instant>,
 ) -> io::Result<()> {
-    let pins: Vec<&Pin> = handles.iter().map(|handle| &handle.pin).collect();
-    sys::wait(&pins, wake, deadline)
+    let ends = handles.iter().filter_map(|handle| handle.pin.fd());
+    let mut fds: Vec<PollFd<'_>> = ends
+        .chain(wake)
+        .map(|fd| PollFd::from_borrowed_fd(fd, PollFlags::IN))
+        .collect();
+    let left = deadline.map(|at| at.saturating_duration_since(Instant::now()));
+    let unwatched = handles.iter().any(|handle| handle.pin.fd().is_none());
+    let left = match left {
+        Some(left) if unwatched => Some(left.min(LOOK_AGAIN)),
+        None if unwatched => Some(LOOK_AGAIN),
+        left => left,
+    };
+    // A duration too long for a timespec is as good as none.
+    let timeout = left.and_then(|left| rustix::time::Timespec::try_from(left).ok());
+    match poll(&mut fds, timeout.as_ref()) {
+        Ok(_) | Err(Errno::INTR) => Ok(()),
+        Err(errno) => Err(errno.into()),
+    }
 }

@@ -1,15 +1,14 @@
 //! A pidfd: a handle on one process that no recycled number can take over.
 
 use std::io;
-use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
-use std::time::{Duration, Instant};
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
 
+use nix::libc;
 use nix::sys::signal::Signal;
 use rustix::event::{PollFd, PollFlags, poll};
 use rustix::io::Errno;
 use rustix::process::{PidfdFlags, kill_process, pidfd_open, pidfd_send_signal};
 
-use super::System;
 use crate::handle::{Delivery, OpenError};
 use crate::pid::Pid;
 
@@ -17,9 +16,6 @@ use crate::pid::Pid;
 /// process's for the whole boot. On older kernels all pidfds share one inode. The link text in
 /// `/proc/self/fd` does not tell the two apart; fstatfs(2) does.
 const PID_FS_MAGIC: u64 = 0x5049_4446;
-
-/// How often a process without a pidfd (a kernel before 5.3, or out of descriptors) is looked at.
-const POLL: Duration = Duration::from_millis(10);
 
 /// A handle on one process.
 #[derive(Debug)]
@@ -31,19 +27,16 @@ pub(crate) struct Pin {
 impl Pin {
     /// Opens a handle on `pid`. Whose handle it is must be read *after* this.
     pub(crate) fn open(pid: Pid) -> Result<Pin, OpenError> {
-        match pidfd_open(pid.raw(), PidfdFlags::empty()) {
-            Ok(pidfd) => Ok(Pin {
-                pid,
-                pidfd: Some(pidfd),
-            }),
-            Err(Errno::SRCH) => Err(OpenError::Gone),
-            // The kernel's answer to the number of a thread that leads no group (EINVAL, and
-            // ENOENT since 6.9): no process has it.
-            Err(Errno::INVAL | Errno::NOENT) if !System::is_process(pid) => Err(OpenError::Gone),
+        let pidfd = match pidfd_open(pid.raw(), PidfdFlags::empty()) {
+            Ok(pidfd) => Some(pidfd),
+            // No process, or the number of a thread that leads no group (EINVAL, on newer kernels
+            // ENOENT).
+            Err(Errno::SRCH | Errno::INVAL | Errno::NOENT) => return Err(OpenError::Gone),
             // No such call, not allowed by a sandbox, or no descriptor left.
-            Err(_) if System::is_process(pid) => Ok(Pin { pid, pidfd: None }),
-            Err(_) => Err(OpenError::Gone),
-        }
+            Err(_) if names_process(pid) => None,
+            Err(_) => return Err(OpenError::Gone),
+        };
+        Ok(Pin { pid, pidfd })
     }
 
     pub(crate) fn pid(&self) -> Pid {
@@ -72,8 +65,22 @@ impl Pin {
         }
     }
 
-    /// Sends `signal` through the handle. Without one, check and signal are two calls, and the
-    /// number could change hands between them; the caller has checked just before.
+    /// Whether the number is still this process's, be it a zombie's. What was read by number
+    /// before this was asked is then of this process. Without a pidfd: whether anything has it.
+    pub(crate) fn holds_number(&self) -> bool {
+        match &self.pidfd {
+            Some(pidfd) => is_uncollected(pidfd),
+            None => names_anything(self.pid),
+        }
+    }
+
+    /// Whether a signal goes through the handle. If not, the number could change hands between
+    /// check and signal, so the caller has to check directly before.
+    pub(crate) fn carries_signals(&self) -> bool {
+        self.pidfd.is_some()
+    }
+
+    /// Sends `signal` through the handle; without one, to whoever has the number.
     pub(crate) fn signal(&self, signal: Signal) -> Delivery {
         let Some(raw) = rustix::process::Signal::from_named_raw(signal as i32) else {
             return Delivery::Failed(Errno::INVAL.raw_os_error());
@@ -90,35 +97,43 @@ impl Pin {
         }
     }
 
+    /// What becomes readable at the end of the process.
     pub(crate) fn fd(&self) -> Option<BorrowedFd<'_>> {
         self.pidfd.as_ref().map(AsFd::as_fd)
     }
 }
 
-/// Waits until one of `pins` has ended, `wake` is readable, or `deadline` has come; returns early
-/// now and then, so the caller looks again. No pin and no `wake` is a plain sleep.
-pub(crate) fn wait(
-    pins: &[&Pin],
-    wake: Option<BorrowedFd<'_>>,
-    deadline: Option<Instant>,
-) -> io::Result<()> {
-    let mut fds: Vec<PollFd<'_>> = pins
-        .iter()
-        .filter_map(|pin| pin.fd())
-        .chain(wake)
-        .map(|fd| PollFd::from_borrowed_fd(fd, PollFlags::IN))
-        .collect();
-    let polled = pins.iter().any(|pin| pin.pidfd.is_none());
-    let left = deadline.map(|at| at.saturating_duration_since(Instant::now()));
-    let left = match left {
-        Some(left) if polled => Some(left.min(POLL)),
-        None if polled => Some(POLL),
-        left => left,
+/// Whether the process of `pidfd` still has its entry in the table.
+fn is_uncollected(pidfd: &OwnedFd) -> bool {
+    // SAFETY: signal 0 with no siginfo only checks that there is somebody to send it to.
+    let status = unsafe {
+        libc::syscall(
+            libc::SYS_pidfd_send_signal,
+            pidfd.as_raw_fd(),
+            0,
+            std::ptr::null::<libc::siginfo_t>(),
+            0,
+        )
     };
-    // A duration too long for a timespec is as good as none.
-    let timeout = left.and_then(|left| rustix::time::Timespec::try_from(left).ok());
-    match poll(&mut fds, timeout.as_ref()) {
-        Ok(_) | Err(Errno::INTR) => Ok(()),
-        Err(errno) => Err(errno.into()),
-    }
+    // EPERM is an answer of somebody's.
+    status == 0 || io::Error::last_os_error().raw_os_error() != Some(libc::ESRCH)
+}
+
+/// Whether `pid` may be a process: something has the number, and `/proc` does not say that it is
+/// one of a process's threads.
+fn names_process(pid: Pid) -> bool {
+    names_anything(pid) && thread_group(pid).is_none_or(|group| group == pid)
+}
+
+/// Whether a process or thread has the number `pid`.
+fn names_anything(pid: Pid) -> bool {
+    rustix::process::test_kill_process(pid.raw()) != Err(Errno::SRCH)
+}
+
+/// The process that `pid` is a thread of, as far as `/proc` says: `/proc/TID` opens for every
+/// thread, and kill(2) takes its number.
+fn thread_group(pid: Pid) -> Option<Pid> {
+    let status = std::fs::read_to_string(format!("/proc/{pid}/status")).ok()?;
+    let group = status.lines().find_map(|line| line.strip_prefix("Tgid:"))?;
+    Pid::new(group.trim().parse().ok()?)
 }

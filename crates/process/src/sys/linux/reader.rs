@@ -5,6 +5,7 @@ use std::fs::{self, File};
 use std::io::{self, Read};
 use std::path::PathBuf;
 
+use super::super::strings;
 use super::stat;
 use crate::entry::{Entry, Unread};
 use crate::pid::Pid;
@@ -74,9 +75,10 @@ impl Reader {
         if entry.threads <= 1 {
             return true;
         }
-        let tasks = format!("{}/{}/task", self.root, entry.pid);
-        let Ok(tasks) = fs::read_dir(tasks) else {
-            return true;
+        let tasks = match fs::read_dir(format!("{}/{}/task", self.root, entry.pid)) {
+            Ok(tasks) => tasks,
+            // Threads that cannot be seen may run.
+            Err(error) => return Unread::of(&error) == Unread::Gone,
         };
         !tasks.flatten().any(|task| {
             let stat = fs::read(task.path().join("stat")).unwrap_or_default();
@@ -88,7 +90,7 @@ impl Reader {
     /// kernel thread.
     pub fn argv(&mut self, pid: Pid) -> Result<Vec<Vec<u8>>, Unread> {
         self.read(pid, "cmdline")?;
-        Ok(split_strings(&self.bytes))
+        Ok(strings::split(&self.bytes))
     }
 
     /// The bytes of its argument list, each argument ended by NUL, in this reader's own buffer.
@@ -100,7 +102,7 @@ impl Reader {
     /// The environment it was started with, as `NAME=VALUE` (a process can overwrite it).
     pub fn environ(&mut self, pid: Pid) -> Result<Vec<Vec<u8>>, Unread> {
         self.read(pid, "environ")?;
-        Ok(split_strings(&self.bytes))
+        Ok(strings::split(&self.bytes))
     }
 
     /// Its working directory. A directory that is gone ends in ` (deleted)`.
@@ -162,34 +164,5 @@ impl Reader {
     fn locate(&mut self, pid: Pid, what: &str) {
         self.path.clear();
         let _ = write!(self.path, "{}/{pid}/{what}", self.root);
-    }
-}
-
-/// Strings that each end in NUL; the last may lack it, where a process has overwritten it.
-fn split_strings(bytes: &[u8]) -> Vec<Vec<u8>> {
-    let mut strings: Vec<Vec<u8>> = bytes.split(|&byte| byte == 0).map(<[u8]>::to_vec).collect();
-    if bytes.is_empty() || bytes.ends_with(&[0]) {
-        strings.pop();
-    }
-    strings
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn strings_end_in_nul() {
-        let split = |bytes: &[u8]| {
-            split_strings(bytes)
-                .into_iter()
-                .map(|s| String::from_utf8(s).unwrap())
-                .collect::<Vec<_>>()
-        };
-        assert_eq!(split(b""), Vec::<String>::new());
-        assert_eq!(split(b"a\0b c\0"), ["a", "b c"]);
-        assert_eq!(split(b"a\0\0b\0"), ["a", "", "b"]);
-        assert_eq!(split(b"\0"), [""]);
-        assert_eq!(split(b"title without an end"), ["title without an end"]);
     }
 }

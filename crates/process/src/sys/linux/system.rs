@@ -6,10 +6,10 @@ use std::path::Path;
 
 use uuid::Uuid;
 
+use super::super::Reach;
 use super::pin::Pin;
 use crate::entry::{Entry, Start};
 use crate::ident::{Identity, LinuxIdentity};
-use crate::pid::Pid;
 
 /// The inode of the initial time namespace, `PROC_TIME_INIT_INO` of the kernel.
 const INITIAL_TIMENS: u64 = 0xEFFF_FFFA;
@@ -93,29 +93,6 @@ impl System {
             Reach::Here
         }
     }
-
-    /// Whether `pid` is the number of a process, and not of one of its threads.
-    pub(crate) fn is_process(pid: Pid) -> bool {
-        // `/proc/TID` opens for every thread; only a thread group's own number is a process.
-        match fs::read_to_string(format!("/proc/{pid}/status")) {
-            Ok(status) => status
-                .lines()
-                .find_map(|line| line.strip_prefix("Tgid:"))
-                .is_none_or(|tgid| tgid.trim() == pid.to_string()),
-            Err(_) => true,
-        }
-    }
-}
-
-/// Where a recorded identity stands to this system.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Reach {
-    /// Its pid is a number of here.
-    Here,
-    /// It was taken in another boot.
-    OtherBoot,
-    /// Looking here says nothing about it; the text says why.
-    Elsewhere(&'static str),
 }
 
 fn namespace(link: &Path) -> Option<u64> {

@@ -1,1 +1,0 @@
-//! macOS: `sysctl(3)`, kqueue, `proc_pidinfo`. (Being written.)
