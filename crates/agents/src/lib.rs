@@ -1,0 +1,27 @@
+//! What is known of coding agents, as one table that two tools share: `holder-scan` wants to know
+//! how an agent shows itself in the process table, `resume-id` how it is launched and where it
+//! keeps its sessions.
+//!
+//! | room | what it knows |
+//! |---|---|
+//! | [`Table`], [`Agent`] | the entries, built in and the user's own |
+//! | [`Shape`] | what an agent's ids look like |
+//! | [`CwdEncoding`] | how an agent makes a name of a working directory |
+//! | [`sqlite`] | a few columns of a database that its owner writes to |
+
+#![forbid(unsafe_code)]
+#![cfg_attr(test, allow(clippy::unwrap_used, clippy::expect_used, clippy::panic))]
+
+mod encode;
+mod open;
+mod shape;
+pub mod signs;
+pub mod sqlite;
+mod table;
+
+pub use encode::{CwdEncoding, sha256_hex};
+pub use shape::{Mint, Shape};
+pub use table::{
+    Agent, Blocks, CwdFile, Ids, JsonDocument, JsonLines, OpaqueFile, SqliteTable, Table,
+    Transcripts, TurnRule,
+};
