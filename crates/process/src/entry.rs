@@ -63,6 +63,14 @@ pub enum Start {
     Epoch(u64, u32),
 }
 
+impl Start {
+    /// When that was by the wall clock, as it is set at present. Good enough to be shown and to
+    /// refuse by, never to tell who a process is: the clock moves.
+    pub fn wall_clock(self) -> Option<std::time::SystemTime> {
+        crate::sys::wall_clock(self)
+    }
+}
+
 /// Why something about a process could not be read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Unread {

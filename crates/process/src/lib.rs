@@ -9,6 +9,7 @@
 //! | [`Handle`], [`wait`] | a process that is held, signalled and waited for through its handle |
 //! | [`Reader`], [`Entry`], [`Table`] | the process table, a process at a time and as a whole |
 //! | [`own_family`] | who must never be signalled by us |
+//! | [`end`](mod@end) | the sequence that ends processes, and comes back when they are dead |
 //! | [`Launch`] | a command as the leader of a session of its own, with proof |
 //! | [`become_command`], [`Exit`] | becoming another program, and how one ended |
 //! | [`ProcessRecord`] | what the tools say of one process |
@@ -21,6 +22,7 @@
 
 #![cfg_attr(test, allow(clippy::unwrap_used, clippy::expect_used, clippy::panic))]
 
+pub mod end;
 mod entry;
 mod exec;
 mod exit;

@@ -9,7 +9,9 @@
 //! | [`PID_MAX`] | the largest number a process can have |
 //! | [`System`] | what identities on this machine are made of, and which can be judged here |
 //! | [`Pin`] | a handle on one process, so that its number cannot change hands unnoticed |
+//! | [`group_lives`] | whether a group is still the one that a process led |
 //! | [`Reader`] | the process table, a process at a time |
+//! | [`now`], [`tick`], [`wall_clock`] | the clock of the table's start times |
 //! | [`Watch`] | notice of changes to files and directories |
 //! | [`peer`] | who is at the other end of a Unix socket |
 //! | [`SOCKET_PATH_MAX`] | how long the path of a Unix socket may be |
@@ -33,7 +35,8 @@ use linux as platform;
 use macos as platform;
 
 pub(crate) use platform::{
-    PID_MAX, Pin, SOCKET_PATH_MAX, System, default_all_signals, die_with_parent, open_descriptors,
+    PID_MAX, Pin, SOCKET_PATH_MAX, System, default_all_signals, die_with_parent, group_lives, now,
+    open_descriptors, tick, wall_clock,
 };
 pub use platform::{Reader, Watch, become_subreaper, collect_adopted, peer};
 pub(crate) use unix::{

@@ -1,5 +1,7 @@
 //! Linux: `/proc`, pidfds, `prctl(2)`.
 
+mod clock;
+mod group;
 mod info;
 mod pin;
 mod reader;
@@ -12,6 +14,8 @@ use std::os::unix::net::UnixStream;
 use super::Peer;
 use crate::pid::Pid;
 
+pub(crate) use clock::{now, tick, wall_clock};
+pub(crate) use group::group_lives;
 pub(crate) use pin::Pin;
 pub use reader::Reader;
 pub(crate) use system::System;

@@ -1,10 +1,12 @@
 //! macOS: `sysctl(3)`, kqueue, `proc_pidinfo`.
 
+mod clock;
 mod libproc;
 mod pin;
 mod reader;
 mod sysctl;
 mod system;
+mod watch;
 
 use std::io;
 use std::os::unix::net::UnixStream;
@@ -14,12 +16,17 @@ use nix::libc;
 use super::Peer;
 use crate::pid::Pid;
 
+pub(crate) use clock::{group_lives, now, tick, wall_clock};
 pub(crate) use pin::Pin;
 pub use reader::Reader;
 pub(crate) use system::System;
+pub use watch::Watch;
 
 /// `PID_MAX` of the kernel.
 pub(crate) const PID_MAX: i32 = 99_999;
+
+/// The longest path of a Unix socket: `sun_path` has 104 bytes, one of them for the NUL, unix(4).
+pub(crate) const SOCKET_PATH_MAX: usize = 103;
 
 /// The peer of a connected stream, by LOCAL_PEERPID and getpeereid(3).
 pub fn peer(stream: &UnixStream) -> io::Result<Peer> {
@@ -35,6 +42,9 @@ pub fn peer(stream: &UnixStream) -> io::Result<Peer> {
 pub fn become_subreaper() -> io::Result<()> {
     Err(io::ErrorKind::Unsupported.into())
 }
+
+/// As no orphan is adopted here, there is none to collect.
+pub fn collect_adopted(_own: Pid) {}
 
 /// The kernel does not end a process with its parent; the parent has to.
 pub(crate) fn die_with_parent() -> io::Result<()> {
