@@ -60,6 +60,15 @@ impl Interrupts {
             .map(|(signal, _)| *signal)
             .collect()
     }
+
+    /// Lets the signals end this process again, where it may have to wait for something that no
+    /// signal wakes. Gives the first that has come and was not asked for yet.
+    pub fn release(self) -> Option<Signal> {
+        for (signal, _) in &self.caught {
+            sys::default_signal(*signal);
+        }
+        self.take().first().copied()
+    }
 }
 
 /// Ends this process by `signal`, as if it had never been caught, so that the caller sees a death

@@ -32,6 +32,7 @@ mod here;
 mod ident;
 mod interrupt;
 mod launch;
+mod limit;
 mod lstart;
 mod pid;
 mod record;
@@ -50,6 +51,7 @@ pub use ident::{
 };
 pub use interrupt::{ENDING, Interrupts, die_by};
 pub use launch::{Child, Held, Launch, LaunchError, is_open};
+pub use limit::raise_descriptor_limit;
 pub use nix::sys::signal::Signal;
 pub use pid::{NotAPid, Pid};
 pub use record::{Named, ProcessRecord, Ready, Status};

@@ -142,6 +142,17 @@ impl<'a, 'w> Sequence<'a, 'w> {
     fn open_remains(&mut self, play: &mut Play, remains: &Remains, table: &Table, kin: &Kin<'_>) {
         let number = remains.leader;
         let by_zombie = remains.is_held_by_a_zombie(table);
+        if by_zombie && let Some(leader) = table.get(number) {
+            // The zombie is reported, whatever group it is in.
+            let leader = Candidate {
+                pid: number,
+                start: leader.start,
+                via: Via::Group(number),
+            };
+            if let Some(index) = self.cast.open(self.here, &leader) {
+                self.include(play, index);
+            }
+        }
         // A live process of that number is another one, and the old group was empty before it
         // could be given its number.
         let taken = !by_zombie && table.get(number).is_some();
