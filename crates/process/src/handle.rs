@@ -9,6 +9,7 @@ use rustix::event::{PollFd, PollFlags, poll};
 use rustix::io::Errno;
 
 use crate::entry::{Entry, Unread};
+use crate::exit::Exit;
 use crate::ident::Identity;
 use crate::pid::Pid;
 use crate::sys::{Pin, Reader};
@@ -82,6 +83,18 @@ impl Handle {
                 Err(_) => false,
             },
         }
+    }
+
+    /// A descriptor that becomes readable at the end of the process, for a caller's own poll(2);
+    /// `None` where there is none to be had and [`Handle::has_ended`] has to be asked now and then.
+    pub fn end_notice(&self) -> Option<BorrowedFd<'_>> {
+        self.pin.fd()
+    }
+
+    /// How the process ended, once it has: of a child of somebody else's the kernel tells that
+    /// since Linux 6.15, of a zombie of the same user always, and on macOS never.
+    pub fn exit(&self) -> Option<Exit> {
+        self.pin.exit()
     }
 
     /// The state of the process now, if it still has an entry in the table that is its own.

@@ -3,9 +3,10 @@
 use std::fmt;
 use std::io::{self, Read};
 use std::os::unix::process::CommandExt;
-use std::process::{Child, ChildStderr, ChildStdout, Command, ExitStatus, Stdio};
+use std::process::{Child, ChildStderr, ChildStdin, ChildStdout, Command, ExitStatus, Stdio};
 use std::time::{Duration, Instant};
 
+use nix::sys::signal::Signal;
 use rustix::event::{PollFd, PollFlags, poll};
 use rustix::io::Errno;
 
@@ -65,11 +66,9 @@ pub fn run(command: &mut Command, deadline: Instant, limit: usize) -> Result<Ran
     command
         .stdin(Stdio::null())
         .stdout(Stdio::piped())
-        .stderr(Stdio::piped())
-        .process_group(0);
-    sys::as_helper(command);
-    let mut group = Group(Some(command.spawn()?));
-    let Some((mut out, mut err)) = group.streams() else {
+        .stderr(Stdio::piped());
+    let mut helper = Helper::start(command)?;
+    let (Some(mut out), Some(mut err)) = (helper.stdout(), helper.stderr()) else {
         return Err(io::Error::other("the helper's output is not connected").into());
     };
     let (mut stdout, mut stderr) = (Vec::new(), Vec::new());
@@ -94,7 +93,7 @@ pub fn run(command: &mut Command, deadline: Instant, limit: usize) -> Result<Ran
             Err(Errno::INTR) => continue,
             Err(errno) => return Err(io::Error::from(errno).into()),
         };
-        if ready == 0 && group.leader_has_ended()? {
+        if ready == 0 && helper.has_ended()? {
             break;
         }
         let readable: Vec<bool> = fds.iter().map(|fd| !fd.revents().is_empty()).collect();
@@ -106,7 +105,7 @@ pub fn run(command: &mut Command, deadline: Instant, limit: usize) -> Result<Ran
             err_open = take(&mut err, &mut stderr, limit)?;
         }
     }
-    while !group.leader_has_ended()? {
+    while !helper.has_ended()? {
         let left = deadline.saturating_duration_since(Instant::now());
         if left.is_zero() {
             return Err(HelperError::Deadline);
@@ -114,7 +113,7 @@ pub fn run(command: &mut Command, deadline: Instant, limit: usize) -> Result<Ran
         std::thread::sleep(left.min(Duration::from_millis(2)));
     }
     Ok(Ran {
-        status: group.end()?,
+        status: helper.end()?,
         stdout,
         stderr,
     })
@@ -131,22 +130,66 @@ fn take(from: &mut impl Read, into: &mut Vec<u8>, limit: usize) -> Result<bool, 
     Ok(length > 0)
 }
 
-/// A helper that leads its group; both are gone when this is.
-struct Group(Option<Child>);
+/// A helper that runs beside its caller, as the leader of a process group of its own. The whole
+/// group is dead when this is dropped; on Linux the kernel ends the helper too if this process is
+/// killed.
+#[derive(Debug)]
+pub struct Helper(Option<Child>);
 
-impl Group {
-    fn streams(&mut self) -> Option<(ChildStdout, ChildStderr)> {
-        let child = self.0.as_mut()?;
-        Some((child.stdout.take()?, child.stderr.take()?))
+impl Helper {
+    /// Starts `command`, whose streams the caller has connected, with all signals at their default.
+    ///
+    /// # Errors
+    ///
+    /// Those of fork(2) and execve(2).
+    pub fn start(command: &mut Command) -> io::Result<Helper> {
+        // With SIGCHLD ignored, as some callers leave it, the kernel would collect the helper
+        // itself, and its status with it, wait(2).
+        if sys::is_ignored(Signal::SIGCHLD) {
+            sys::default_signal(Signal::SIGCHLD);
+        }
+        command.process_group(0);
+        sys::as_helper(command);
+        Ok(Helper(Some(command.spawn()?)))
+    }
+
+    /// Its standard input, if that is a pipe and has not been taken before.
+    pub fn stdin(&mut self) -> Option<ChildStdin> {
+        self.0.as_mut()?.stdin.take()
+    }
+
+    /// Its standard output, if that is a pipe and has not been taken before.
+    pub fn stdout(&mut self) -> Option<ChildStdout> {
+        self.0.as_mut()?.stdout.take()
+    }
+
+    /// Its standard error, if that is a pipe and has not been taken before.
+    pub fn stderr(&mut self) -> Option<ChildStderr> {
+        self.0.as_mut()?.stderr.take()
     }
 
     /// Whether the helper itself has ended. It is not collected, so its number stays its own.
-    fn leader_has_ended(&self) -> io::Result<bool> {
+    ///
+    /// # Errors
+    ///
+    /// Those of waitid(2).
+    pub fn has_ended(&self) -> io::Result<bool> {
         self.0.as_ref().map_or(Ok(true), sys::has_ended)
     }
 
-    /// KILL to what is left of the group, then the leader's status.
-    fn end(&mut self) -> io::Result<ExitStatus> {
+    /// KILL to the helper's group, or to what is left of it, without waiting for that.
+    pub fn kill(&self) {
+        if let Some(child) = &self.0 {
+            sys::kill_group_of(child);
+        }
+    }
+
+    /// KILL to what is left of the group, then the helper's status.
+    ///
+    /// # Errors
+    ///
+    /// It was collected before.
+    pub fn end(&mut self) -> io::Result<ExitStatus> {
         match self.0.take() {
             Some(mut child) => {
                 sys::kill_group_of(&child);
@@ -157,7 +200,7 @@ impl Group {
     }
 }
 
-impl Drop for Group {
+impl Drop for Helper {
     fn drop(&mut self) {
         if self.0.is_some() {
             let _ = self.end();

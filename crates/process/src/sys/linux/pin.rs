@@ -9,6 +9,8 @@ use rustix::event::{PollFd, PollFlags, poll};
 use rustix::io::Errno;
 use rustix::process::{PidfdFlags, kill_process, pidfd_open, pidfd_send_signal};
 
+use super::info;
+use crate::exit::Exit;
 use crate::handle::{Delivery, OpenError};
 use crate::pid::Pid;
 
@@ -95,6 +97,11 @@ impl Pin {
             Err(Errno::PERM) => Delivery::Denied,
             Err(errno) => Delivery::Failed(errno.raw_os_error()),
         }
+    }
+
+    /// How the process ended, once it has and where the kernel tells.
+    pub(crate) fn exit(&self) -> Option<Exit> {
+        info::how_it_ended(self.pid, self.pidfd.as_ref()?.as_fd())
     }
 
     /// What becomes readable at the end of the process.

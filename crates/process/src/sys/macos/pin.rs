@@ -93,6 +93,11 @@ impl Pin {
         }
     }
 
+    /// How the process ended: the kernel tells that to its parent alone.
+    pub(crate) fn exit(&self) -> Option<crate::exit::Exit> {
+        None
+    }
+
     /// What becomes readable at the end of the process.
     pub(crate) fn fd(&self) -> Option<BorrowedFd<'_>> {
         match &self.watch {
