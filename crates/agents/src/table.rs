@@ -111,7 +111,7 @@ pub struct JsonLines {
     /// How `{cwd}` in the path is made.
     #[serde(default)]
     pub cwd_in_path: Option<CwdEncoding>,
-    /// Where a line has the id. It is looked at where the path does not have it whole.
+    /// Where the first line that has the id has it, where the path does not say it for certain.
     #[serde(default)]
     pub id: Option<String>,
     /// Where a line has the working directory.
@@ -181,6 +181,9 @@ pub struct SqliteTable {
     /// The column with the number of messages; where it is missing, a row is a conversation.
     #[serde(default)]
     pub turns: Option<String>,
+    /// The column with the time of the last change, in milliseconds since 1970.
+    #[serde(default)]
+    pub modified_ms: Option<String>,
 }
 
 /// Transcripts that are not looked into.
