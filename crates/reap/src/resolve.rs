@@ -1,0 +1,239 @@
+//! From claims to processes: each is looked for once, however many records name it.
+
+use std::collections::HashMap;
+use std::time::{Duration, SystemTime};
+
+use process::end::{Remains, Root, Scope, Target};
+use process::{Comparison, Handle, Here, Identity, Pid, ProcessRecord, Reader, Sight, Standing};
+use records::{say, text};
+
+use crate::batch::{Evidence, Job};
+use crate::judge::Claim;
+use crate::verdict::Verdict;
+
+/// How far a start time may lie behind a file's and count as not after it: a tick of the process
+/// table and one of the clock that files are stamped by.
+const CLOCK_SLACK: Duration = Duration::from_millis(30);
+
+/// How targets are looked for.
+pub struct Search<'a> {
+    /// This machine.
+    pub here: &'a Here,
+    /// How far to reach from them.
+    pub scope: Scope,
+    /// Whether unproved members of a group without a leader are to be taken.
+    pub leaderless: bool,
+    /// Whether arguments are shown whole.
+    pub full_argv: bool,
+    /// What is known of those that have ended.
+    pub evidence: &'a [Evidence],
+}
+
+/// What the search has found.
+#[derive(Default)]
+pub struct Found {
+    /// What is to be ended.
+    pub targets: Vec<Target>,
+    /// For each job: the target in `targets`, or why there is none.
+    pub jobs: Vec<Result<usize, Verdict>>,
+    /// For each job: a record of its own, as far as the process could be seen.
+    pub records: Vec<Option<ProcessRecord>>,
+}
+
+impl Search<'_> {
+    /// Looks for the targets of all `jobs`.
+    pub fn run(&self, jobs: &[Job]) -> Found {
+        let mut found = Found::default();
+        let mut known: HashMap<String, (Result<usize, Verdict>, Option<ProcessRecord>)> =
+            HashMap::new();
+        for job in jobs {
+            let (answer, record) = match job {
+                Job::Refuse(verdict) => (Err(*verdict), None),
+                Job::End { claim, not_after } => {
+                    let key = key(claim, *not_after);
+                    if let Some(known) = known.get(&key) {
+                        known.clone()
+                    } else {
+                        let mut record = self.record(claim);
+                        let answer = self.find(claim, *not_after, &mut record).map(|target| {
+                            found.targets.push(target);
+                            found.targets.len() - 1
+                        });
+                        known.insert(key, (answer, Some(record.clone())));
+                        (answer, Some(record))
+                    }
+                }
+            };
+            found.jobs.push(answer);
+            found.records.push(record);
+        }
+        found
+    }
+
+    fn find(
+        &self,
+        claim: &Claim,
+        not_after: Option<SystemTime>,
+        record: &mut ProcessRecord,
+    ) -> Result<Target, Verdict> {
+        let root = match &claim.ident {
+            Some(ident) => match self.here.find(ident, claim.host.as_deref()) {
+                Standing::Same(handle) => Root::Alive(handle),
+                Standing::Gone { .. } => Root::Ended(self.remains(Remains::of(ident), ident)),
+                Standing::Recycled(_) => return Err(Verdict::Recycled),
+                Standing::Unknown(why) => return Err(unknown(claim.pid, &why)),
+            },
+            None => match self.here.look(claim.pid) {
+                Sight::Alive(handle) => Root::Alive(handle),
+                Sight::Zombie(ident) => {
+                    record.ident = Some(ident.clone());
+                    Root::Ended(self.remains(Remains::of(&ident), &ident))
+                }
+                Sight::Absent => Root::Ended(Remains {
+                    leader: claim.pid,
+                    started: None,
+                    uptime: None,
+                    unproved_too: self.leaderless,
+                }),
+                Sight::Unknown(why) => return Err(unknown(claim.pid, &why)),
+            },
+        };
+        if let Root::Alive(handle) = &root {
+            if started_after(handle, not_after) {
+                return Err(Verdict::Recycled);
+            }
+            self.describe(handle, record);
+        }
+        let ident = record.ident.as_ref();
+        let extra = match (&root, ident) {
+            (Root::Ended(_), Some(ident)) => self.stranded(ident),
+            _ => Vec::new(),
+        };
+        Ok(Target {
+            root,
+            scope: self.scope,
+            extra,
+        })
+    }
+
+    /// What is known of a process that has ended.
+    fn remains(&self, remains: Remains, ident: &Identity) -> Remains {
+        Remains {
+            uptime: self.about(ident).filter_map(|exit| exit.uptime).max(),
+            unproved_too: self.leaderless,
+            ..remains
+        }
+    }
+
+    /// Those who outlived `ident` by what is known, and live now.
+    fn stranded(&self, ident: &Identity) -> Vec<Handle> {
+        let named = self.about(ident).flat_map(|exit| &exit.stranded);
+        named
+            .filter_map(|member| match self.here.find(member, None) {
+                Standing::Same(handle) => Some(handle),
+                _ => None,
+            })
+            .collect()
+    }
+
+    fn about(&self, ident: &Identity) -> impl Iterator<Item = &Evidence> {
+        let same = |exit: &&Evidence| exit.ident.compare(ident) == Comparison::Same;
+        self.evidence.iter().filter(same)
+    }
+
+    fn record(&self, claim: &Claim) -> ProcessRecord {
+        let mut record = ProcessRecord::on(self.here.host());
+        record.pid = Some(claim.pid);
+        record.ident = claim.ident.clone();
+        record
+    }
+
+    /// Puts into `record` what is to be seen of a live process.
+    fn describe(&self, handle: &Handle, record: &mut ProcessRecord) {
+        let mut reader = Reader::new();
+        record.ident = Some(handle.ident().clone());
+        if let Some(entry) = handle.entry() {
+            record.pgid = Some(entry.pgid);
+            record.sid = Some(entry.sid);
+            let started = entry.start.wall_clock();
+            record.started_at = started.map(records::time::rfc3339_millis);
+        }
+        if let Ok(argv) = reader.argv(handle.pid()) {
+            let shown = text::Argv::new(argv.iter().map(Vec::as_slice), self.full_argv);
+            record.argv = Some(shown.argv);
+            record.argv_cut = shown.argv_cut;
+            record.lossy |= shown.lossy;
+        }
+        if let Ok(cwd) = reader.cwd(handle.pid()) {
+            let (cwd, lossy) = text::lossy(cwd.as_os_str().as_encoded_bytes());
+            record.cwd = Some(cwd);
+            record.lossy |= lossy;
+        }
+    }
+}
+
+fn key(claim: &Claim, not_after: Option<SystemTime>) -> String {
+    match &claim.ident {
+        Some(ident) => format!("{ident} {}", claim.host.as_deref().unwrap_or_default()),
+        None => format!("{} {not_after:?}", claim.pid),
+    }
+}
+
+fn unknown(pid: Pid, why: &str) -> Verdict {
+    say!("process {pid}: {why}");
+    Verdict::UNKNOWN
+}
+
+/// Whether the process started after a file that names it was last written: then the file means
+/// another one. Many file systems keep whole seconds only.
+fn started_after(handle: &Handle, written: Option<SystemTime>) -> bool {
+    let Some(written) = written else {
+        return false;
+    };
+    let started = handle.entry().and_then(|entry| entry.start.wall_clock());
+    started.is_some_and(|started| is_after(started, written))
+}
+
+fn is_after(started: SystemTime, written: SystemTime) -> bool {
+    let whole_seconds = written
+        .duration_since(SystemTime::UNIX_EPOCH)
+        .is_ok_and(|since| since.subsec_nanos() == 0);
+    let slack = if whole_seconds {
+        CLOCK_SLACK + Duration::from_secs(1)
+    } else {
+        CLOCK_SLACK
+    };
+    started
+        .duration_since(written)
+        .is_ok_and(|later| later > slack)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_file_names_nobody_who_started_later() {
+        let at = |millis| SystemTime::UNIX_EPOCH + Duration::from_millis(millis);
+        let table = [
+            (
+                at(10_000),
+                at(10_500),
+                false,
+                "written half a second after the start",
+            ),
+            (at(10_510), at(10_500), false, "within a tick"),
+            (at(10_540), at(10_500), true, "started after"),
+            (
+                at(10_900),
+                at(10_000),
+                false,
+                "a file system of whole seconds",
+            ),
+            (at(11_100), at(10_000), true, "started in a later second"),
+        ];
+        for (started, written, expected, what) in table {
+            assert_eq!(is_after(started, written), expected, "{what}");
+        }
+    }
+}
