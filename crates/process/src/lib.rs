@@ -56,5 +56,5 @@ pub use nix::sys::signal::Signal;
 pub use pid::{NotAPid, Pid};
 pub use record::{Named, ProcessRecord, Ready, Status};
 pub use socket::{SocketPath, probe_socket};
-pub use sys::{Peer, Reader, Watch, become_subreaper, collect_adopted, peer};
+pub use sys::{Peer, PipeEnd, Reader, Watch, become_subreaper, collect_adopted, peer};
 pub use table::{Table, own_family};

@@ -5,7 +5,7 @@ use std::io;
 
 use crate::entry::Entry;
 use crate::pid::Pid;
-use crate::sys::Reader;
+use crate::sys::{PipeEnd, Reader};
 
 /// One reading of the process table.
 ///
@@ -101,27 +101,27 @@ impl Table {
 /// Who must never be signalled by a tool that runs at the end of a pipeline: the tool itself, its
 /// ancestors, and the other commands of its pipeline.
 ///
-/// The pipeline are the children of the tool's own parent that have the pipe open which is the
-/// tool's stdin or stdout. Process group and session play no part: in a script they are the
-/// script's, with everything that it has started.
+/// The pipeline are the children of the tool's own parent that have the other end open of the pipe
+/// which is the tool's stdin or stdout. One that has the same end has only inherited what the tool
+/// has: a server, say, that a script has started, and whose output goes where the script's does.
+/// Process group and session play no part: in a script they are the script's, with everything that
+/// it has started.
 pub fn own_family(table: &Table, reader: &mut Reader) -> HashSet<Pid> {
     let own = Pid::own();
     let mut family: HashSet<Pid> = table.ancestors(own).into_iter().collect();
     let parent = table.get(own).map(|entry| entry.ppid);
-    let pipes: HashSet<_> = reader
-        .descriptors(own)
-        .unwrap_or_default()
-        .into_iter()
-        .filter(|(fd, target)| *fd <= 1 && is_stream(target))
-        .map(|(_, target)| target)
-        .collect();
+    let mut ends = reader.pipe_ends(own).unwrap_or_default();
+    ends.retain(|end| (end.fd == 0 && end.reads) || (end.fd == 1 && end.writes));
     let siblings = table
         .entries()
         .iter()
         .filter(|entry| Some(entry.ppid) == parent);
-    for sibling in siblings.filter(|_| !pipes.is_empty()) {
-        let open = reader.descriptors(sibling.pid).unwrap_or_default();
-        if open.iter().any(|(_, target)| pipes.contains(target)) {
+    for sibling in siblings.filter(|_| !ends.is_empty()) {
+        let open = reader.pipe_ends(sibling.pid).unwrap_or_default();
+        if open
+            .iter()
+            .any(|theirs| ends.iter().any(|ours| ours.is_joined_with(theirs)))
+        {
             family.insert(sibling.pid);
         }
     }
@@ -129,10 +129,17 @@ pub fn own_family(table: &Table, reader: &mut Reader) -> HashSet<Pid> {
     family
 }
 
-/// Some shells join a pipeline by socket pairs.
-fn is_stream(target: &std::path::Path) -> bool {
-    let name = target.to_string_lossy();
-    name.starts_with("pipe:[") || name.starts_with("socket:[")
+impl PipeEnd {
+    /// Whether `other` is the other end of the pipe that this is an end of, as the tool's stdin
+    /// (where it reads) or stdout (where it writes).
+    fn is_joined_with(&self, other: &PipeEnd) -> bool {
+        self.pipe == other.pipe
+            && if self.fd == 0 {
+                other.writes
+            } else {
+                other.reads
+            }
+    }
 }
 
 #[cfg(test)]

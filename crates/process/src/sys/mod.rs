@@ -44,6 +44,19 @@ pub(crate) use unix::{
     fork, has_ended, is_ignored, keep_across_exec, kill_group_of,
 };
 
+/// A descriptor that is an end of a pipe.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct PipeEnd {
+    /// Its number.
+    pub fd: i32,
+    /// The pipe, as the kernel names it.
+    pub pipe: std::path::PathBuf,
+    /// Whether it can be read from.
+    pub reads: bool,
+    /// Whether it can be written to.
+    pub writes: bool,
+}
+
 /// Who is at the other end of a Unix socket.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Peer {

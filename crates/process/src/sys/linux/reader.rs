@@ -3,8 +3,11 @@
 use std::fmt::Write as _;
 use std::fs::{self, File};
 use std::io::{self, Read};
+use std::os::unix::ffi::OsStrExt as _;
+use std::os::unix::fs::PermissionsExt as _;
 use std::path::PathBuf;
 
+use super::super::PipeEnd;
 use super::super::strings;
 use super::stat;
 use crate::entry::{Entry, Unread};
@@ -142,6 +145,28 @@ impl Reader {
             // One that was closed meanwhile is no descriptor any more.
             if let (Some(number), Ok(target)) = (number, fs::read_link(entry.path())) {
                 found.push((number, target));
+            }
+        }
+        Ok(found)
+    }
+
+    /// Those of its open descriptors that are ends of pipes without a name.
+    pub fn pipe_ends(&mut self, pid: Pid) -> Result<Vec<PipeEnd>, Unread> {
+        let mut found = Vec::new();
+        for (fd, pipe) in self.descriptors(pid)? {
+            if !pipe.as_os_str().as_bytes().starts_with(b"pipe:[") {
+                continue;
+            }
+            // The link's own mode is that of the open file description, proc_pid_fd(5).
+            let link = format!("{}/{pid}/fd/{fd}", self.root);
+            if let Ok(link) = fs::symlink_metadata(link) {
+                let mode = link.permissions().mode();
+                found.push(PipeEnd {
+                    fd,
+                    pipe,
+                    reads: mode & 0o400 != 0,
+                    writes: mode & 0o200 != 0,
+                });
             }
         }
         Ok(found)

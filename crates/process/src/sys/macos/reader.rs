@@ -9,6 +9,7 @@ use std::path::PathBuf;
 use nix::libc;
 use rustix::io::Errno;
 
+use super::super::PipeEnd;
 use super::super::strings;
 use super::super::xnu::kinfo::{self, Kinfo};
 use super::super::xnu::{fdinfo, procargs};
@@ -134,6 +135,29 @@ impl Reader {
             if let Some(target) = target(pid, fd, kind, &mut description) {
                 found.push((fd, target));
             }
+        }
+        Ok(found)
+    }
+
+    /// Those of its open descriptors that are ends of pipes without a name.
+    pub fn pipe_ends(&mut self, pid: Pid) -> Result<Vec<PipeEnd>, Unread> {
+        let size = self.list_descriptors(pid)?;
+        let mut description = [0; DESCRIPTION];
+        let mut found = Vec::new();
+        for (fd, kind) in fdinfo::descriptors(self.bytes.get(..size).unwrap_or_default()) {
+            if kind != fdinfo::Kind::Pipe {
+                continue;
+            }
+            let Some(pipe) = target(pid, fd, kind, &mut description) else {
+                continue;
+            };
+            let (reads, writes) = fdinfo::directions(&description);
+            found.push(PipeEnd {
+                fd,
+                pipe,
+                reads,
+                writes,
+            });
         }
         Ok(found)
     }

@@ -57,6 +57,13 @@ pub(crate) fn pipe(bytes: &[u8]) -> Option<u64> {
     Some(own.min(peer))
 }
 
+/// Whether a descriptor reads and writes, by the `fi_openflags` (`FREAD`, `FWRITE`) that its
+/// description begins with.
+pub(crate) fn directions(bytes: &[u8]) -> (bool, bool) {
+    let flags = word(bytes, 0).unwrap_or_default();
+    (flags & 1 != 0, flags & 2 != 0)
+}
+
 /// The kernel's own handle of the socket of `struct socket_fdinfo`.
 pub(crate) fn socket(bytes: &[u8]) -> Option<u64> {
     long(bytes, FILE_INFO + VINFO_STAT)
@@ -103,6 +110,8 @@ mod tests {
             bytes
         };
         assert_eq!(pipe(&end(70, 30)), Some(30));
+        assert_eq!(directions(&1_i32.to_ne_bytes()), (true, false));
+        assert_eq!(directions(&2_i32.to_ne_bytes()), (false, true));
         assert_eq!(pipe(&end(30, 70)), Some(30));
         assert_eq!(pipe(&[0; 100]), None);
         assert_eq!(socket(&end(70, 30)), Some(70));
