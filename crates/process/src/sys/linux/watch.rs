@@ -134,7 +134,8 @@ impl Watch {
         });
     }
 
-    /// Forgets what has happened so far; whether any of it was about a place that matters.
+    /// Forgets what has happened so far; whether any of it was about a name that matters. What
+    /// happens to the content of a file only wakes.
     ///
     /// # Errors
     ///
@@ -178,16 +179,11 @@ fn matters(place: Option<&Place>, events: ReadFlags, name: Option<&OsStr>) -> bo
     if events.contains(ReadFlags::QUEUE_OVERFLOW) {
         return true;
     }
-    match (place, name) {
+    match place.map(|place| &place.names) {
         // Forgotten in the meantime.
-        (None, _) => false,
-        (
-            Some(Place {
-                names: Some(names), ..
-            }),
-            Some(name),
-        ) => names.iter().any(|one| one == name),
-        (Some(_), _) => true,
+        None => false,
+        Some(Some(names)) => name.is_none_or(|name| names.iter().any(|one| one == name)),
+        Some(None) => events.contains(ReadFlags::IGNORED),
     }
 }
 
@@ -196,6 +192,13 @@ mod tests {
     use super::*;
     use std::fs::{self, File};
     use std::io::Write;
+
+    use rustix::event::{PollFd, PollFlags, poll};
+
+    fn wakes(watch: &Watch) -> bool {
+        let mut fds = [PollFd::new(watch, PollFlags::IN)];
+        poll(&mut fds, Some(&rustix::time::Timespec::default())).unwrap() > 0
+    }
 
     #[test]
     fn a_directory_tells_of_the_names_that_matter() {
@@ -229,13 +232,16 @@ mod tests {
         watch.content(file.as_fd()).unwrap();
         watch.end();
         fs::write(&path, "another file").unwrap();
-        assert!(!watch.take().unwrap());
+        assert!(!wakes(&watch));
         file.write_all(b"more").unwrap();
-        assert!(watch.take().unwrap());
+        assert!(wakes(&watch));
+        assert!(!watch.take().unwrap(), "no name has changed");
+        assert!(!wakes(&watch));
         // A round that does not name it forgets it.
         watch.begin();
         watch.end();
+        watch.take().unwrap();
         file.write_all(b"more").unwrap();
-        assert!(!watch.take().unwrap());
+        assert!(!wakes(&watch));
     }
 }

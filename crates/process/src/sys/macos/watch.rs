@@ -8,6 +8,10 @@ use std::path::Path;
 use nix::sys::event::{EvFlags, EventFilter, FilterFlag, KEvent, Kqueue};
 use rustix::fs::{Mode, OFlags};
 
+/// How an event tells what it is about.
+const ENTRY: isize = 1;
+const CONTENT: isize = 2;
+
 /// A descriptor that becomes readable when something happens to one of the places it was told of.
 ///
 /// It says that something may have happened, never what: the caller looks for itself. Places are
@@ -50,7 +54,7 @@ impl Watch {
         let _ = name;
         let flags = OFlags::EVTONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
         let fd = rustix::fs::open(directory, flags, Mode::empty())?;
-        self.add(fd)
+        self.add(fd, ENTRY)
     }
 
     /// Has the open file `file` watched: that it grows, shrinks, is renamed or unlinked.
@@ -59,10 +63,10 @@ impl Watch {
     ///
     /// No descriptor is left.
     pub fn content(&mut self, file: BorrowedFd<'_>) -> io::Result<()> {
-        self.add(rustix::io::fcntl_dupfd_cloexec(file, 3)?)
+        self.add(rustix::io::fcntl_dupfd_cloexec(file, 3)?, CONTENT)
     }
 
-    fn add(&mut self, fd: OwnedFd) -> io::Result<()> {
+    fn add(&mut self, fd: OwnedFd, what_it_is: isize) -> io::Result<()> {
         let what = FilterFlag::NOTE_WRITE
             | FilterFlag::NOTE_EXTEND
             | FilterFlag::NOTE_ATTRIB
@@ -72,7 +76,7 @@ impl Watch {
             | FilterFlag::NOTE_REVOKE;
         let ident = fd.as_raw_fd() as usize;
         let flags = EvFlags::EV_ADD | EvFlags::EV_CLEAR;
-        let change = KEvent::new(ident, EventFilter::EVFILT_VNODE, flags, what, 0, 0);
+        let change = KEvent::new(ident, EventFilter::EVFILT_VNODE, flags, what, 0, what_it_is);
         self.queue.kevent(&[change], &mut [], None)?;
         self.places.push(fd);
         Ok(())
@@ -83,7 +87,8 @@ impl Watch {
         self.forgotten.clear();
     }
 
-    /// Forgets what has happened so far; whether there was anything.
+    /// Forgets what has happened so far; whether any of it was about a directory, and so perhaps
+    /// about a name that matters. What happens to the content of a file only wakes.
     ///
     /// # Errors
     ///
@@ -105,7 +110,10 @@ impl Watch {
                 tv_nsec: 0,
             };
             let count = self.queue.kevent(&[], &mut events, Some(now))?;
-            happened |= count > 0;
+            happened |= events
+                .iter()
+                .take(count)
+                .any(|event| event.udata() == ENTRY);
             if count < events.len() {
                 return Ok(happened);
             }

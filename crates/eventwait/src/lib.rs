@@ -1,0 +1,285 @@
+//! The tool `eventwait`: waits for one event, bounded on every side by one deadline.
+//!
+//! | room | what it knows |
+//! |---|---|
+//! | `args` | the command line |
+//! | `wait` | the loop: one poll(2), one deadline |
+//! | `source` | where events come from |
+//! | `split`, `json`, `filter` | lines, and which of them are awaited |
+//! | `intake` | the way of a line: judged, counted, printed |
+//! | `sink` | printing, where perhaps nobody reads |
+//! | `beat`, `summary`, `end` | what is said of the wait itself |
+
+#![forbid(unsafe_code)]
+#![cfg_attr(test, allow(clippy::unwrap_used, clippy::expect_used, clippy::panic))]
+
+mod args;
+mod beat;
+mod end;
+mod filter;
+mod intake;
+mod json;
+mod sink;
+mod source;
+mod split;
+mod summary;
+mod wait;
+
+use std::path::Path;
+use std::process::ExitCode;
+use std::sync::mpsc::channel;
+use std::time::{Duration, Instant};
+
+use process::{ENDING, Here, Interrupts};
+use records::{Failure, Status, files, say};
+use rustix::event::{PollFd, PollFlags, poll};
+
+use args::Args;
+use beat::Beat;
+use end::{End, Leave};
+use filter::Filter;
+use intake::{Counts, Intake};
+use sink::{Mark, Printed, Sink};
+use source::Source;
+use source::exit::{Exits, Watched};
+use source::follow::From;
+use summary::Summary;
+use wait::{Outcome, Wait};
+
+/// The pause between two runs of a command.
+const PAUSE: Duration = Duration::from_millis(250);
+
+/// How long the end waits for what is being printed: the deadline allows no more.
+const LAST_LINES: Duration = Duration::from_millis(25);
+
+/// How long a message waits for a stderr that is not read.
+const LAST_WORDS: Duration = Duration::from_millis(20);
+
+/// The tool's `main`.
+pub fn main() -> ExitCode {
+    records::tool::main::<Args>("eventwait", run)
+}
+
+/// The command line of `eventwait`, for what is made of it: manual page, completions.
+pub fn command() -> clap::Command {
+    <Args as clap::CommandFactory>::command()
+}
+
+fn run(args: Args) -> Result<Status, Failure> {
+    args.check().map_err(Failure::usage)?;
+    let started = Instant::now();
+    // Caught from the beginning: even a signal that comes at once ends with a summary.
+    let interrupts = Interrupts::catch(&ENDING)?;
+    let summary_file = args.summary.as_ref().and_then(Option::as_ref);
+    if let Some(path) = summary_file {
+        summary::check(path).map_err(|error| Failure::from(error).context("--summary"))?;
+    }
+    let beat = match &args.beat {
+        Some(path) => {
+            let beat = Beat::start(path.clone(), args.beat_every);
+            Some(beat.map_err(|error| Failure::from(error).context("--beat"))?)
+        }
+        None => None,
+    };
+    let source = source(&args)?;
+    let (process, unknown) = match args.pid.as_ref().map(|pid| Watched::new(&Here::new(), pid)) {
+        None => (None, None),
+        Some(Ok(watched)) => (Some(watched), None),
+        Some(Err(why)) => (None, Some(why)),
+    };
+    let filter = Filter::new(args.conditions.clone(), args.line.clone());
+    let wanted = wanted(&args);
+    let mut wait = Wait {
+        source,
+        intake: Intake::new(
+            filter,
+            &args.output,
+            wanted,
+            args.ack_line.clone(),
+            Sink::new()?,
+        ),
+        interrupts,
+        timeout: args.timeout,
+        process,
+        beat,
+        awaited: awaited(&args),
+    };
+    let Outcome { end, offset } = match unknown {
+        None => wait.run(),
+        Some(why) => {
+            tell(&format!("--pid: {why}"));
+            Outcome {
+                end: End::Unavailable,
+                offset: None,
+            }
+        }
+    };
+    let Wait { intake, source, .. } = wait;
+    // What it has started was ended; what sleeps in the kernel is not waited for.
+    std::mem::forget(source);
+    let counts = intake.counts();
+    let quiet = intake.is_quiet();
+    let patience = match end {
+        End::ReaderGone | End::NotPrinted => Duration::ZERO,
+        _ => LAST_LINES,
+    };
+    let printed = intake.into_sink().finish(patience);
+    let end = match end {
+        // Found, but not said: to the one who waits for it nothing has happened.
+        End::Matched | End::Closed | End::ProcessEnded if printed.dropped > 0 => End::Deadline,
+        end => end,
+    };
+    let said = counts.matched > printed.dropped || quiet && counts.matched > 0;
+    if let Some(file) = &args.summary {
+        let summary = summarize(end, counts, printed, offset, started.elapsed());
+        let line = serde_json::to_string(&summary)?;
+        match file {
+            Some(path) => write_summary(path, &line)?,
+            None => to_stderr(line),
+        }
+    }
+    match end::leave(end, args.all, said, &args.exit_code) {
+        Leave::With(status) => Ok(status),
+        Leave::Quietly => Err(Failure::reader_gone()),
+        Leave::By(signal) => {
+            process::die_by(signal);
+            // Not reached where the signal could be caught.
+            Ok(Status::Failed)
+        }
+    }
+}
+
+/// How many matches are enough: with `--all`, of what can happen only once, all; of what goes on,
+/// no number.
+fn wanted(args: &Args) -> Option<u64> {
+    (!args.all).then_some(args.count)
+}
+
+fn source(args: &Args) -> Result<Box<dyn Source>, Failure> {
+    let max_line = args.max_line;
+    Ok(if let Some(path) = &args.socket {
+        let ack = args
+            .ack
+            .clone()
+            .map(|ack| Filter::new(vec![ack], Vec::new()));
+        Box::new(source::socket::Socket::new(
+            path.clone(),
+            &args.send,
+            ack,
+            max_line,
+        ))
+    } else if let Some(path) = &args.follow {
+        Box::new(source::follow::Follow::new(
+            path.clone(),
+            args.from.unwrap_or(From::End),
+            max_line,
+        ))
+    } else if args.stdin {
+        Box::new(source::stdin::Stdin::new(max_line)?)
+    } else if !args.exit.is_empty() {
+        Box::new(Exits::new(args.exit.clone()))
+    } else if !args.path.is_empty() {
+        Box::new(source::path::Paths::new(args.path.clone(), args.gone))
+    } else if let Some(path) = &args.connect {
+        Box::new(source::connect::Connect::new(path.clone()))
+    } else {
+        Box::new(source::cmd::Cmd::new(
+            args.cmd.clone(),
+            args.every.unwrap_or(PAUSE),
+        )?)
+    })
+}
+
+/// What is awaited, for a person at a terminal.
+fn awaited(args: &Args) -> String {
+    let shown = |path: &Path| path.display().to_string();
+    let source = [&args.socket, &args.follow, &args.connect];
+    if let Some(path) = source.into_iter().flatten().next() {
+        return shown(path);
+    }
+    if args.stdin {
+        return "standard input".to_owned();
+    }
+    let words: Vec<String> = if !args.exit.is_empty() {
+        args.exit.iter().map(ToString::to_string).collect()
+    } else if !args.path.is_empty() {
+        args.path.iter().map(|path| shown(path)).collect()
+    } else if !args.herdr.is_empty() {
+        args.herdr.clone()
+    } else if args.tmux {
+        vec!["tmux".to_owned()]
+    } else {
+        args.cmd
+            .iter()
+            .map(|word| word.to_string_lossy().into_owned())
+            .collect()
+    };
+    words.join(" ")
+}
+
+fn summarize(
+    end: End,
+    counts: Counts,
+    printed: Printed,
+    offset: Option<Mark>,
+    took: Duration,
+) -> Summary {
+    // Lines that were not printed are to be read again, as far as they are in the present file.
+    let offset = offset.map(|here| match printed.first_dropped {
+        Some(first) if first.generation == here.generation => first.offset,
+        Some(_) => 0,
+        None => here.offset,
+    });
+    Summary {
+        v: 1,
+        r#type: "wait",
+        end: end.word(),
+        matched: counts.matched,
+        seen: counts.seen,
+        not_json: counts.not_json,
+        dropped: printed.dropped,
+        too_long: counts.too_long,
+        cut: printed.cut,
+        offset,
+        took_ms: summary::millis(took),
+    }
+}
+
+fn write_summary(path: &Path, line: &str) -> Result<(), Failure> {
+    let line = format!("{line}\n");
+    files::write_whole(path, line.as_bytes())
+        .map_err(|error| Failure::from(error).context("--summary"))
+}
+
+/// Says a message for people, unless stderr takes nothing.
+fn tell(message: &str) {
+    let message = message.to_owned();
+    on_stderr(move || say!("{message}"));
+}
+
+fn to_stderr(line: String) {
+    on_stderr(move || {
+        let _ = rustix::io::write(rustix::stdio::stderr(), format!("{line}\n").as_bytes());
+    });
+}
+
+/// Writes to stderr in a thread of its own, for which nothing waits for long: it may be the same
+/// pipe as stdout, and full.
+fn on_stderr(write: impl FnOnce() + Send + 'static) {
+    let mut fds = [PollFd::from_borrowed_fd(
+        rustix::stdio::stderr(),
+        PollFlags::OUT,
+    )];
+    let limit = rustix::time::Timespec::try_from(LAST_WORDS).ok();
+    if !matches!(poll(&mut fds, limit.as_ref()), Ok(1..)) {
+        return;
+    }
+    let (done, is_done) = channel();
+    let written = std::thread::Builder::new().spawn(move || {
+        write();
+        let _ = done.send(());
+    });
+    if written.is_ok() {
+        let _ = is_done.recv_timeout(LAST_WORDS);
+    }
+}
