@@ -542,9 +542,13 @@ impl<'a, 'w> Sequence<'a, 'w> {
     }
 
     fn signals(&self, members: &[&Member], close: Close) -> Vec<Signal> {
-        let mut order = vec![self.options.signal, Signal::SIGCONT, Signal::SIGKILL];
-        order.dedup();
         let first = self.options.signal;
+        let mut order = vec![first];
+        order.extend(
+            [Signal::SIGCONT, Signal::SIGKILL]
+                .iter()
+                .filter(|&&later| later != first),
+        );
         order.retain(|signal| {
             members.iter().any(|member| {
                 let would = close == Close::DryRun

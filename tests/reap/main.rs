@@ -1,0 +1,13 @@
+//! `reap` against real processes.
+
+#[path = "../support/mod.rs"]
+mod support;
+
+mod cases;
+mod groups;
+mod interrupts;
+mod many;
+mod namespace;
+mod records;
+mod stage;
+mod trees;
