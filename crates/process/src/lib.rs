@@ -26,6 +26,7 @@ pub mod end;
 mod entry;
 mod exec;
 mod exit;
+mod files;
 mod handle;
 pub mod helper;
 mod here;
@@ -44,6 +45,7 @@ mod table;
 pub use entry::{Entry, Start, State, Unread};
 pub use exec::{Refusal, become_command};
 pub use exit::{Exit, signal_name};
+pub use files::{DescriptorInfo, FileId, FileLock, SocketEnd};
 pub use handle::{Delivery, Handle, wait};
 pub use here::{Here, Sight, Standing};
 pub use ident::{
@@ -56,5 +58,8 @@ pub use nix::sys::signal::Signal;
 pub use pid::{NotAPid, Pid};
 pub use record::{Named, ProcessRecord, Ready, Status};
 pub use socket::{SocketPath, probe_socket};
-pub use sys::{Peer, PipeEnd, Reader, Watch, become_subreaper, collect_adopted, peer};
+pub use sys::{
+    Mounts, Peer, PipeEnd, Reader, Watch, become_subreaper, collect_adopted, concealment, file_at,
+    file_locks, kernel_path, peer, socket_ends, tcp_listeners, terminal_called, terminal_name,
+};
 pub use table::{Table, own_family};

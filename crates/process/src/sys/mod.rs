@@ -12,6 +12,10 @@
 //! | [`group_lives`] | whether a group is still the one that a process led |
 //! | [`Reader`] | the process table, a process at a time |
 //! | [`now`], [`tick`], [`wall_clock`] | the clock of the table's start times |
+//! | [`Mounts`], [`file_at`], [`kernel_path`], [`file_locks`] | files by device and inode |
+//! | [`socket_ends`], [`tcp_listeners`] | who listens where |
+//! | [`concealment`] | whether the table hides processes |
+//! | [`terminal_name`], [`terminal_called`] | what terminals are called |
 //! | [`Watch`] | notice of changes to files and directories |
 //! | [`peer`] | who is at the other end of a Unix socket |
 //! | [`SOCKET_PATH_MAX`] | how long the path of a Unix socket may be |
@@ -34,11 +38,14 @@ use linux as platform;
 #[cfg(target_os = "macos")]
 use macos as platform;
 
+pub use platform::{
+    Mounts, Reader, Watch, become_subreaper, collect_adopted, concealment, file_at, file_locks,
+    kernel_path, peer, socket_ends, tcp_listeners, terminal_called, terminal_name,
+};
 pub(crate) use platform::{
     PID_MAX, Pin, SOCKET_PATH_MAX, System, default_all_signals, die_with_parent, group_lives, now,
     open_descriptors, tick, wall_clock,
 };
-pub use platform::{Reader, Watch, become_subreaper, collect_adopted, peer};
 pub(crate) use unix::{
     Fork, as_helper, close_all_but, default_signal, default_signals, descriptor_flags, exit_now,
     fork, has_ended, is_ignored, keep_across_exec, kill_group_of,

@@ -1,12 +1,16 @@
 //! Linux: `/proc`, pidfds, `prctl(2)`.
 
 mod clock;
+mod files;
 mod group;
+mod hidden;
 mod info;
 mod pin;
 mod reader;
+mod sockets;
 mod stat;
 mod system;
+mod terminal;
 mod watch;
 
 use std::os::unix::net::UnixStream;
@@ -15,10 +19,14 @@ use super::Peer;
 use crate::pid::Pid;
 
 pub(crate) use clock::{now, tick, wall_clock};
+pub use files::{Mounts, file_at, file_locks, kernel_path};
 pub(crate) use group::group_lives;
+pub use hidden::concealment;
 pub(crate) use pin::Pin;
 pub use reader::Reader;
+pub use sockets::{socket_ends, tcp_listeners};
 pub(crate) use system::System;
+pub use terminal::{terminal_called, terminal_name};
 pub use watch::Watch;
 
 /// `PID_MAX_LIMIT` of a 64-bit kernel, proc_sys_kernel(5): numbers are below it, and it is the

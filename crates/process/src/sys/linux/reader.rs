@@ -20,7 +20,7 @@ use crate::pid::Pid;
 pub struct Reader {
     root: String,
     path: String,
-    bytes: Vec<u8>,
+    pub(super) bytes: Vec<u8>,
 }
 
 impl Default for Reader {
@@ -172,12 +172,12 @@ impl Reader {
         Ok(found)
     }
 
-    fn link(&mut self, pid: Pid, what: &str) -> Result<PathBuf, Unread> {
+    pub(super) fn link(&mut self, pid: Pid, what: &str) -> Result<PathBuf, Unread> {
         self.locate(pid, what);
         fs::read_link(&self.path).map_err(|error| Unread::of(&error))
     }
 
-    fn read(&mut self, pid: Pid, what: &str) -> Result<(), Unread> {
+    pub(super) fn read(&mut self, pid: Pid, what: &str) -> Result<(), Unread> {
         self.locate(pid, what);
         self.bytes.clear();
         File::open(&self.path)

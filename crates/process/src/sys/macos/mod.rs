@@ -1,6 +1,7 @@
 //! macOS: `sysctl(3)`, kqueue, `proc_pidinfo`.
 
 mod clock;
+mod files;
 mod libproc;
 mod pin;
 mod reader;
@@ -17,6 +18,10 @@ use super::Peer;
 use crate::pid::Pid;
 
 pub(crate) use clock::{group_lives, now, tick, wall_clock};
+pub use files::{
+    Mounts, concealment, file_at, file_locks, kernel_path, socket_ends, tcp_listeners,
+    terminal_called, terminal_name,
+};
 pub(crate) use pin::Pin;
 pub use reader::Reader;
 pub(crate) use system::System;

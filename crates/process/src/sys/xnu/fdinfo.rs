@@ -49,6 +49,13 @@ pub(crate) fn vnode_path(bytes: &[u8]) -> Option<&[u8]> {
     string(bytes, FILE_INFO + VNODE_INFO, PATH_SIZE)
 }
 
+/// Device and inode of the vnode of `struct vnode_fdinfowithpath`: `vst_dev` is the first word of
+/// its `vinfo_stat`, `vst_ino` the second long one.
+pub(crate) fn vnode_file(bytes: &[u8]) -> Option<(u32, u64)> {
+    let device = word(bytes, FILE_INFO)? as u32;
+    Some((device, long(bytes, FILE_INFO + 8)?))
+}
+
 /// A number that both ends of the pipe of `struct pipe_fdinfo` share: each end has its own
 /// handle and its peer's.
 pub(crate) fn pipe(bytes: &[u8]) -> Option<u64> {
@@ -99,6 +106,9 @@ mod tests {
         assert_eq!(working_directory(&bytes[..500]), None);
         bytes[176..181].copy_from_slice(b"/c d\0");
         assert_eq!(vnode_path(&bytes), Some(&b"/c d"[..]));
+        bytes[24..28].copy_from_slice(&7_u32.to_ne_bytes());
+        bytes[32..40].copy_from_slice(&9_u64.to_ne_bytes());
+        assert_eq!(vnode_file(&bytes), Some((7, 9)));
     }
 
     #[test]
