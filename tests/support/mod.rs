@@ -19,6 +19,7 @@ pub fn bin(tool: &str) -> &'static Path {
     Path::new(match tool {
         "detach" => env!("CARGO_BIN_EXE_detach"),
         "holder-scan" => env!("CARGO_BIN_EXE_holder-scan"),
+        "pane-ident" => env!("CARGO_BIN_EXE_pane-ident"),
         "reap" => env!("CARGO_BIN_EXE_reap"),
         _ => panic!("no such tool: {tool}"),
     })

@@ -1,0 +1,363 @@
+//! `capture`: a record that binds an address to the process that owns it.
+
+mod own;
+
+use std::io;
+use std::path::Path;
+use std::time::SystemTime;
+
+use mux::{Found, Listing, Multiplexer, Occupant, Pane, Server};
+use process::{Handle, Here, Identity, Pid, Sight};
+use records::input::{Input, Lines};
+use records::{Deadline, Failure, Output, Record, Status, files, time};
+use serde::Serialize;
+
+use crate::args::{CaptureArgs, Subject};
+use crate::program::Program;
+use crate::scene::{pane_cwd, silence_reason};
+use crate::servers::{Kind, ServerKey};
+use crate::verify::for_servers;
+
+/// How often a pane that changes hands while it is read is read again.
+const TRIES: usize = 8;
+
+/// The largest record that is merged with.
+const MAX_RECORD: usize = 16 << 20;
+
+/// The record of a pane and its process.
+#[derive(Debug, Serialize)]
+struct Binding {
+    v: u8,
+    r#type: &'static str,
+    mux: Option<&'static str>,
+    server: Option<BoundServer>,
+    pane: Option<String>,
+    pid: Pid,
+    ident: Identity,
+    exe: Option<String>,
+    argv: Option<Vec<String>>,
+    cwd: Option<String>,
+    label: Option<String>,
+    tty: Option<String>,
+    age_ms: Option<u64>,
+    host: String,
+    lossy: bool,
+    argv_cut: bool,
+    at: String,
+}
+
+#[derive(Debug, Serialize)]
+struct BoundServer {
+    socket: Option<String>,
+    ident: Option<Identity>,
+}
+
+/// Runs `capture`.
+///
+/// # Errors
+///
+/// There is nothing to bind, or it cannot be told.
+pub fn run(args: &CaptureArgs) -> Result<Status, Failure> {
+    let deadline = Deadline::after(args.timeout);
+    let mut output = Output::new(&args.output, crate::HUMAN);
+    output.set_deadline(deadline);
+    let capture = Capture {
+        args,
+        here: Here::new(),
+        deadline: for_servers(deadline),
+    };
+    let binding = capture.binding(&args.subject)?;
+    match &args.merge {
+        None => output.emit(&binding)?,
+        Some(path) => {
+            let text = user_record(path, for_servers(deadline))?;
+            output.pass(&merged(&text, path, &binding)?)?;
+        }
+    }
+    output.finish()?;
+    Ok(Status::Done)
+}
+
+/// What a capture works with.
+struct Capture<'a> {
+    args: &'a CaptureArgs,
+    here: Here,
+    deadline: Deadline,
+}
+
+impl Capture<'_> {
+    fn binding(&self, subject: &Subject) -> Result<Binding, Failure> {
+        if let Some(pid) = subject.pid {
+            let (handle, program) = self.process(pid)?;
+            return Ok(self.bind(&handle, program, None));
+        }
+        if subject.own {
+            return self.own_pane();
+        }
+        let panes = [
+            (Kind::Tmux, &subject.tmux),
+            (Kind::Herdr, &subject.herdr),
+            (Kind::Kitty, &subject.kitty),
+        ];
+        let named = panes
+            .into_iter()
+            .find_map(|(kind, pane)| Some((kind, pane.as_deref()?)));
+        let (kind, pane) = named.ok_or_else(|| Failure::usage("nothing to bind is named"))?;
+        let server = self
+            .args
+            .servers
+            .open(&ServerKey::default_of(kind))
+            .map_err(Failure::failed)?;
+        self.pane(server.as_ref(), pane)
+    }
+
+    /// Binds the pane `address`. It is looked at before and after its process is read, so that
+    /// the record is of one process and not of two.
+    fn pane(&self, server: &dyn Multiplexer, address: &str) -> Result<Binding, Failure> {
+        let mut why = String::new();
+        for _ in 0..TRIES {
+            let before = self.ask(server, address)?;
+            let (pane, pid) = occupied(&before, address)?;
+            let (handle, program) = match self.process(pid) {
+                Ok(read) => read,
+                Err(failure) if failure.status() == Status::No => {
+                    // It has ended since; the server may have another one there by now.
+                    why = failure.message().to_owned();
+                    continue;
+                }
+                Err(failure) => return Err(failure),
+            };
+            let after = self.ask(server, address)?;
+            let (again, pid) = occupied(&after, address)?;
+            if again.id == pane.id && pid == handle.pid() && !handle.has_ended() {
+                let place = Place {
+                    mux: server.name(),
+                    server: after.server.as_ref(),
+                    pane: again,
+                };
+                return Ok(self.bind(&handle, program, Some(place)));
+            }
+            why = format!("pane {address} changes hands all the time");
+        }
+        // The process the server names has ended, and it goes on naming it.
+        Err(Failure::no(why))
+    }
+
+    fn ask(&self, server: &dyn Multiplexer, address: &str) -> Result<Listing, Failure> {
+        server.pane(address, self.deadline).map_err(|silence| {
+            Failure::unknown(format_args!("{}: {silence}", silence_reason(&silence)))
+        })
+    }
+
+    /// A live process, held, with what it runs.
+    fn process(&self, pid: Pid) -> Result<(Handle, Program), Failure> {
+        let gone = || Failure::no(format_args!("process {pid} has ended"));
+        match self.here.look(pid) {
+            Sight::Alive(handle) => match Program::of(&handle, self.args.full_argv) {
+                Some(program) => Ok((handle, program)),
+                None if handle.has_ended() => Err(gone()),
+                None => Err(Failure::unknown(format_args!(
+                    "process {pid} changes its program all the time"
+                ))),
+            },
+            Sight::Zombie(_) => Err(gone()),
+            Sight::Absent => Err(Failure::no(format_args!("there is no process {pid}"))),
+            Sight::Unknown(why) => Err(Failure::unknown(why)),
+        }
+    }
+
+    fn bind(&self, handle: &Handle, program: Program, place: Option<Place<'_>>) -> Binding {
+        let pane = place.as_ref().map(|place| place.pane);
+        let server = place.as_ref().and_then(|place| place.server);
+        let entry = handle.entry();
+        Binding {
+            v: 1,
+            r#type: "binding",
+            mux: place.as_ref().map(|place| place.mux),
+            server: server.map(|server| self.server(server)),
+            pane: pane.map(|pane| pane.id.clone()),
+            pid: handle.pid(),
+            ident: handle.ident().clone(),
+            exe: program.exe,
+            argv: program.argv,
+            cwd: pane.and_then(pane_cwd).or(program.cwd),
+            label: pane.and_then(|pane| pane.label.clone()),
+            tty: pane
+                .and_then(|pane| pane.tty.clone())
+                .or_else(|| terminal(entry?.tty)),
+            age_ms: entry.and_then(|entry| age(entry.start)),
+            host: self.here.host().to_owned(),
+            lossy: program.lossy,
+            argv_cut: program.argv_cut,
+            at: time::now(),
+        }
+    }
+
+    fn server(&self, server: &Server) -> BoundServer {
+        let ident = server.pid.and_then(|pid| match self.here.look(pid) {
+            Sight::Alive(handle) => Some(handle.ident().clone()),
+            _ => None,
+        });
+        BoundServer {
+            socket: server.socket.clone(),
+            ident,
+        }
+    }
+}
+
+/// Where a process was found.
+struct Place<'a> {
+    mux: &'static str,
+    server: Option<&'a Server>,
+    pane: &'a Pane,
+}
+
+/// The pane that `address` means, and its process.
+fn occupied<'l>(listing: &'l Listing, address: &str) -> Result<(&'l Pane, Pid), Failure> {
+    if listing.server.is_none() {
+        return Err(Failure::no(format_args!(
+            "no server is running, so there is no pane {address}"
+        )));
+    }
+    let pane = match listing.find(address) {
+        Found::One(pane) => pane,
+        Found::None => return Err(Failure::no(format_args!("there is no pane {address}"))),
+        Found::Several => {
+            return Err(Failure::no(format_args!(
+                "several panes are called {address}"
+            )));
+        }
+    };
+    match &pane.occupant {
+        Occupant::Process(pid) => Ok((pane, *pid)),
+        Occupant::Nobody => Err(Failure::no(format_args!(
+            "pane {address} has no live process"
+        ))),
+        Occupant::Unknown(why) => Err(Failure::unknown(format_args!("pane {address}: {why}"))),
+    }
+}
+
+/// For how long a process has been there, in milliseconds.
+fn age(start: process::Start) -> Option<u64> {
+    let age = SystemTime::now().duration_since(start.wall_clock()?);
+    // The start is known to a tick, so a process of this moment can seem to be of the next.
+    u64::try_from(age.unwrap_or_default().as_millis()).ok()
+}
+
+/// The path of the terminal that has the device number `device`.
+fn terminal(device: u64) -> Option<String> {
+    use std::os::unix::fs::{FileTypeExt, MetadataExt};
+    if device == 0 {
+        return None;
+    }
+    let mut nodes = ["/dev/pts", "/dev"]
+        .into_iter()
+        .filter_map(|folder| std::fs::read_dir(folder).ok())
+        .flatten()
+        .flatten();
+    let node = nodes.find(|node| {
+        let meta = node.metadata();
+        meta.is_ok_and(|meta| meta.file_type().is_char_device() && meta.rdev() == device)
+    })?;
+    Some(node.path().to_string_lossy().into_owned())
+}
+
+/// The user's own record, which is to be merged with.
+fn user_record(path: &Path, deadline: Deadline) -> Result<Vec<u8>, Failure> {
+    if path != Path::new("-") {
+        return Ok(files::read_trusted(path, MAX_RECORD)?);
+    }
+    let mut lines = Lines::stdin_until(deadline);
+    match lines.next_record() {
+        Ok(Some(Input::Record(record))) => Ok(record.bytes().to_vec()),
+        Ok(Some(Input::Bad(bad))) => Err(Failure::new(Status::BadInput, bad)),
+        Ok(None) => Err(Failure::new(
+            Status::BadInput,
+            "standard input has no record",
+        )),
+        Err(error) if error.kind() == io::ErrorKind::TimedOut => {
+            Err(Failure::deadline("standard input has no record"))
+        }
+        Err(error) => Err(error.into()),
+    }
+}
+
+/// The user's record with the binding's keys, which win; but its type stays its own.
+fn merged(text: &[u8], path: &Path, binding: &Binding) -> Result<Vec<u8>, Failure> {
+    let bad = |why| Failure::new(Status::BadInput, format_args!("{}: {why}", path.display()));
+    let binding = serde_json::to_vec(binding)?;
+    let binding = Record::parse(&binding).map_err(Failure::failed)?;
+    let mut line = one_line(text);
+    for member in binding.members() {
+        let record = Record::parse(&line).map_err(bad)?;
+        if member.key == "type" && record.kind().is_some() {
+            continue;
+        }
+        line = record.with(&member.key, member.value)?;
+    }
+    Ok(line)
+}
+
+/// A file's record may be written over several lines; records that are printed are not. Outside
+/// of strings, where no newline can stand, they are mere blanks.
+fn one_line(text: &[u8]) -> Vec<u8> {
+    let blank = |byte: &u8| match byte {
+        b'\n' | b'\r' => b' ',
+        byte => *byte,
+    };
+    text.trim_ascii().iter().map(blank).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn binding() -> Binding {
+        Binding {
+            v: 1,
+            r#type: "binding",
+            mux: Some("tmux"),
+            server: None,
+            pane: Some("%3".to_owned()),
+            pid: Pid::own(),
+            ident: "lstart:h:0:4242:17:0".parse().unwrap(),
+            exe: None,
+            argv: None,
+            cwd: None,
+            label: None,
+            tty: None,
+            age_ms: None,
+            host: "h".to_owned(),
+            lossy: false,
+            argv_cut: false,
+            at: "t".to_owned(),
+        }
+    }
+
+    #[test]
+    fn the_users_keys_stay_and_the_bindings_win() {
+        let merge = |text: &str| {
+            let line = merged(text.as_bytes(), Path::new("f"), &binding());
+            line.map(|line| String::from_utf8(line).unwrap())
+        };
+        let line = merge("{\n \"task\": \"a\",\n \"pane\": \"%1\", \"n\": 1e400}\n").unwrap();
+        assert!(!line.contains('\n'));
+        assert!(line.starts_with(r#"{  "task": "a",  "pane": "%3", "n": 1e400,"v":1,"#));
+        assert!(line.contains(r#""type":"binding","mux":"tmux","server":null"#));
+        let typed = merge(r#"{"type":"task","ident":"old"}"#).unwrap();
+        assert!(typed.starts_with(r#"{"type":"task","ident":"lstart:h:0:4242:17:0""#));
+        for bad in ["", "[]", "{} {}", "text", "{\"a\":\"b"] {
+            let failure = merge(bad).unwrap_err();
+            assert_eq!(failure.status(), Status::BadInput, "{bad}");
+        }
+    }
+
+    #[test]
+    fn terminals_by_their_device() {
+        use std::os::unix::fs::MetadataExt;
+        let device = std::fs::metadata("/dev/null").unwrap().rdev();
+        assert_eq!(terminal(device).as_deref(), Some("/dev/null"));
+        assert_eq!(terminal(0), None);
+        assert_eq!(terminal(u64::MAX), None);
+    }
+}

@@ -1,0 +1,99 @@
+//! Which servers can be asked, and how.
+
+use std::ffi::{OsStr, OsString};
+
+use mux::{Herdr, Kitty, Multiplexer, Tmux, tmux};
+
+/// The multiplexers there are.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Kind {
+    /// tmux(1).
+    Tmux,
+    /// herdr.
+    Herdr,
+    /// kitty(1).
+    Kitty,
+}
+
+impl Kind {
+    /// The one that records call `name`.
+    pub fn of(name: &str) -> Option<Kind> {
+        match name {
+            "tmux" => Some(Kind::Tmux),
+            "herdr" => Some(Kind::Herdr),
+            "kitty" => Some(Kind::Kitty),
+            _ => None,
+        }
+    }
+}
+
+/// One server: the multiplexer, and its socket where a record names it.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct ServerKey {
+    /// The multiplexer.
+    pub kind: Kind,
+    /// The server's socket; `None` for the one that the options or the environment name.
+    pub socket: Option<OsString>,
+}
+
+impl ServerKey {
+    /// The server that a record does not name any nearer.
+    pub fn default_of(kind: Kind) -> ServerKey {
+        ServerKey { kind, socket: None }
+    }
+}
+
+/// The options about servers.
+#[derive(Clone, Debug, Default, clap::Args)]
+#[command(next_help_heading = "Multiplexers")]
+pub struct ServerArgs {
+    /// The tmux server, as its options -L and -S take it
+    #[arg(long, value_name = "NAME|PATH")]
+    pub tmux_socket: Option<OsString>,
+
+    /// The herdr server; else HERDR_SOCKET_PATH, else the session's
+    #[arg(long, value_name = "PATH")]
+    pub herdr_socket: Option<OsString>,
+
+    /// The kitty; else KITTY_LISTEN_ON
+    #[arg(long, value_name = "ADDRESS")]
+    pub kitty_socket: Option<OsString>,
+
+    /// The tmux to run, instead of the one on PATH
+    #[arg(long, value_name = "FILE")]
+    pub tmux_bin: Option<OsString>,
+
+    /// The kitten to run, instead of the one on PATH
+    #[arg(long, value_name = "FILE")]
+    pub kitten_bin: Option<OsString>,
+}
+
+impl ServerArgs {
+    /// A client of the server `key`.
+    ///
+    /// # Errors
+    ///
+    /// It cannot be asked: its command is missing, or nothing says where it is.
+    pub fn open(&self, key: &ServerKey) -> Result<Box<dyn Multiplexer>, String> {
+        let socket = |option: &Option<OsString>| key.socket.clone().or_else(|| option.clone());
+        match key.kind {
+            Kind::Tmux => {
+                let server = socket(&self.tmux_socket);
+                let server = server.map_or(tmux::Address::Default, |s| tmux::Address::of(&s));
+                Ok(Box::new(Tmux::new(server, self.tmux_bin.as_deref())?))
+            }
+            Kind::Herdr => Ok(Box::new(
+                socket(&self.herdr_socket).map_or_else(Herdr::from_env, Herdr::at),
+            )),
+            Kind::Kitty => {
+                let address = socket(&self.kitty_socket)
+                    .or_else(|| std::env::var_os("KITTY_LISTEN_ON"))
+                    .ok_or(
+                        "kitty's socket is not known: neither --kitty-socket nor KITTY_LISTEN_ON",
+                    )?;
+                let program: Option<&OsStr> = self.kitten_bin.as_deref();
+                Ok(Box::new(Kitty::new(&address, program)?))
+            }
+        }
+    }
+}
