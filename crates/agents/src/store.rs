@@ -102,6 +102,14 @@ impl Store {
         }
     }
 
+    /// The same with the database `path` in place of the one below the root. It is for agents whose
+    /// sessions are rows; others have none.
+    #[must_use]
+    pub fn with_database(mut self, path: Option<PathBuf>) -> Store {
+        self.database = path;
+        self
+    }
+
     /// The agent's root directory.
     pub fn root(&self) -> &Path {
         &self.root

@@ -1,3 +1,413 @@
-//! resume-id: the decision how a coding agent's session is to be launched.
+//! The job of `resume-id`: to decide how a coding agent's session is to be launched, and to say
+//! why; and, with `--exec`, to become the agent.
+//!
+//! | room | what it knows |
+//! |---|---|
+//! | `args`, `source` | the command line, and where records come from |
+//! | `told` | the session, as the options and the user's row describe it |
+//! | `holders` | who holds it, and whether that look is worth believing |
+//! | `history` | how its agents have died |
+//! | `decide` | the decision, as a pure function |
+//! | `decision` | the decision as a record, with its command lines |
+//! | `claim` | which of two launches at the same moment goes ahead |
+//! | `look` | the agent's sessions on disk, within the deadline |
+//! | `exec` | whether a decision may be followed, and following it |
+//! | `discover` | the sessions of a directory |
 
 #![forbid(unsafe_code)]
+#![cfg_attr(test, allow(clippy::unwrap_used, clippy::expect_used, clippy::panic))]
+
+mod args;
+mod claim;
+mod decide;
+mod decision;
+mod discover;
+mod exec;
+mod history;
+mod holders;
+mod look;
+mod source;
+mod told;
+
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+use std::time::SystemTime;
+
+use agents::{Agent, Environment, Store, Table};
+use process::Here;
+use records::human::{Column, HumanView};
+use records::{Deadline, Failure, Output, Record, Status, files};
+use serde::Serialize;
+
+use args::Args;
+use decide::{Action, Claim, Disk, Limits, Told};
+use decision::{ClaimNote, Making, Words};
+use history::{Deaths, History};
+use holders::{Look, Place, Reading};
+use told::{Given, Row, Session};
+
+/// The `resume-id` command.
+pub fn main() -> ExitCode {
+    records::tool::main::<Args>("resume-id", run)
+}
+
+/// The command line of `resume-id`, for what is made of it: manual page, completions.
+pub fn command() -> clap::Command {
+    <Args as clap::CommandFactory>::command()
+}
+
+const HUMAN: HumanView = &[
+    (
+        "decision",
+        &[
+            column("action", 15),
+            column("agent", 8),
+            column("session_id", 36),
+            column("reason", 0),
+        ],
+    ),
+    (
+        "session",
+        &[
+            column("session_id", 36),
+            column("state", 14),
+            column("modified_at", 24),
+            column("turns", 5),
+            column("cwd", 0),
+        ],
+    ),
+    (
+        "agent",
+        &[
+            column("name", 12),
+            column("ids", 14),
+            column("shape", 8),
+            column("resume", 0),
+        ],
+    ),
+];
+
+const fn column(key: &'static str, width: usize) -> Column {
+    Column { key, width }
+}
+
+fn run(args: Args) -> Result<Status, Failure> {
+    let environment = environment(&args.agent_env)?;
+    let table = table(args.agents.as_deref(), &environment)?;
+    if args.exec {
+        return execute(&args, &table);
+    }
+    if args.list_agents {
+        return list_agents(&table, output(&args));
+    }
+    if args.discover {
+        let given = given(&args);
+        let agent = agent(&table, &given, &Row::default())?;
+        let cwd = told::session(&given, &Row::default(), agent)?.cwd;
+        let deadline = Deadline::after(args.timeout);
+        return discover::run(
+            agent,
+            &environment,
+            &cwd,
+            args.since,
+            deadline,
+            output(&args),
+        );
+    }
+    decide_once(&args, &table, &environment)
+}
+
+fn output(args: &Args) -> Output {
+    Output::new(&args.output, HUMAN)
+}
+
+/// The environment that the agent will have: the caller's own, but for what the options say.
+fn environment(changes: &[String]) -> Result<Environment, Failure> {
+    let mut environment = Environment::own();
+    for change in changes {
+        let (name, value) = match change.split_once('=') {
+            Some((name, value)) => (name, Some(value.into())),
+            None => (change.as_str(), None),
+        };
+        if name.is_empty() {
+            let wrong = format_args!("--agent-env: '{change}' has no name");
+            return Err(Failure::usage(wrong));
+        }
+        environment.set(name, value);
+    }
+    Ok(environment)
+}
+
+/// The agents' table. The user's own file is looked for in the caller's home, not the agent's.
+fn table(file: Option<&Path>, environment: &Environment) -> Result<Table, Failure> {
+    let home = std::env::var_os("HOME").or_else(|| environment.get("HOME").map(Into::into));
+    let default = home.map(|home| PathBuf::from(home).join(".config/muxutils/agents.json"));
+    match (file, default) {
+        (Some(file), _) => Table::with_file(file),
+        (None, Some(default)) if std::fs::symlink_metadata(&default).is_ok() => {
+            Table::with_file(&default)
+        }
+        _ => Table::built_in(),
+    }
+    .map_err(Failure::failed)
+}
+
+fn given(args: &Args) -> Given {
+    Given {
+        agent: args.agent.clone(),
+        cwd: args.cwd.clone(),
+        session_id: args.session_id.clone(),
+    }
+}
+
+fn agent<'a>(table: &'a Table, given: &Given, row: &Row) -> Result<&'a Agent, Failure> {
+    let name = told::agent_name(given, row)?;
+    table.get(&name).ok_or_else(|| {
+        let known: Vec<_> = table
+            .agents()
+            .iter()
+            .map(|agent| agent.name.as_str())
+            .collect();
+        let known = known.join(", ");
+        Failure::usage(format_args!(
+            "the agent '{name}' is not known (known are: {known})"
+        ))
+    })
+}
+
+fn list_agents(table: &Table, mut output: Output) -> Result<Status, Failure> {
+    #[derive(Serialize)]
+    struct Entry<'a> {
+        v: u8,
+        r#type: &'static str,
+        #[serde(flatten)]
+        agent: &'a Agent,
+    }
+    for agent in table.agents() {
+        output.emit(&Entry {
+            v: 1,
+            r#type: "agent",
+            agent,
+        })?;
+    }
+    output.finish()?;
+    Ok(Status::Done)
+}
+
+fn decide_once(args: &Args, table: &Table, environment: &Environment) -> Result<Status, Failure> {
+    let reads_stdin = |path: &Option<PathBuf>| path.as_deref().is_some_and(source::is_stdin);
+    if reads_stdin(&args.row) && reads_stdin(&args.holders) {
+        return Err(Failure::usage(
+            "--row - and --holders - cannot both read standard input",
+        ));
+    }
+    let row = args.row.as_deref().map(read_row).transpose()?;
+    let given = given(args);
+    let no_row = Row::default();
+    let agent = agent(table, &given, row.as_ref().unwrap_or(&no_row))?;
+    let session = told::session(&given, row.as_ref().unwrap_or(&no_row), agent)?;
+    no_contradiction(agent, &args.args)?;
+    let here = Here::new();
+    let (look, lost) = look_at_holders(args, agent, &session, &here)?;
+    let (deaths, bad) = read_history(args, agent, &session)?;
+    let mut status = Status::Done;
+    if lost + bad > 0 {
+        status = Status::BadInput;
+    }
+
+    let deadline = Deadline::after(args.timeout);
+    let new_id = decision::new_id(agent);
+    let store = Store::new(agent, environment, &session.cwd, deadline);
+    let root = store
+        .as_ref()
+        .map(|store| store.root().to_owned())
+        .unwrap_or_default();
+    let disk = look_at_disk(store, &session, deadline);
+    let claimant = args
+        .claimant
+        .as_deref()
+        .map(|word| claim::claimant(word, &here));
+    let claimant = claimant.transpose()?;
+    let mut locked = None;
+    let mut claim = Claim::Free;
+    let claimed_id = session.id.as_deref().unwrap_or(&new_id);
+    if let (Some(dir), Some(claimant)) = (&args.claim, &claimant)
+        && (session.id.is_some() || agent.takes_ids())
+    {
+        match claim::Locked::open(&claim::path(dir, agent, claimed_id), deadline) {
+            Ok(file) => {
+                claim = file.judge(claimant, &here)?;
+                locked = Some(file);
+            }
+            Err(failure) if failure.status() == Status::Unknown => {
+                claim = Claim::Unclear(failure.message().to_owned());
+            }
+            Err(failure) => return Err(failure),
+        }
+    }
+
+    let told = Told {
+        agent,
+        session: &session,
+        look: &look,
+        claim: &claim,
+        deaths: &deaths,
+        limits: Limits {
+            min_uptime: args.min_uptime,
+            max_failures: args.max_failures,
+            on_missing: args.on_missing,
+        },
+    };
+    let choice = decide::decide(&told, &disk);
+    let note = match (&locked, &claimant, choice.action.launch()) {
+        (Some(file), Some(claimant), Some(_)) if claim == Claim::Free => {
+            Some(file.write(&agent.name, claimed_id, claimant, &here)?)
+        }
+        _ => None,
+    };
+    let words = Words {
+        fresh: args.fresh_arg.clone(),
+        resume: args.resume_arg.clone(),
+        both: args.args.clone(),
+    };
+    let others = row.map(Row::into_others);
+    let making = Making {
+        told: &told,
+        disk: &disk,
+        root: &root,
+        new_id: &new_id,
+        words: &words,
+        unset: &agent.to_unset(environment),
+        row: others.as_deref(),
+    };
+    let status = status.worse(status_of(choice.action));
+    publish(args, &making, &choice, note)?;
+    Ok(status)
+}
+
+fn status_of(action: Action) -> Status {
+    match action {
+        Action::Launch(_) | Action::Reclaim(_) => Status::Done,
+        Action::AlreadyRunning | Action::GiveUp => Status::No,
+        Action::Unknown => Status::Unknown,
+    }
+}
+
+fn publish(
+    args: &Args,
+    making: &Making<'_>,
+    choice: &decide::Choice<'_>,
+    note: Option<ClaimNote>,
+) -> Result<(), Failure> {
+    let decision = making.decision(choice, note, records::time::now());
+    if let Some(file) = &args.record {
+        let mut line = serde_json::to_vec(&decision)?;
+        line.push(b'\n');
+        files::write_whole(file, &line)?;
+    }
+    let mut output = output(args);
+    output.emit(&decision)?;
+    output.finish()
+}
+
+fn read_row(path: &Path) -> Result<Row, Failure> {
+    let name = path.display();
+    let text = source::one(path)?
+        .map_err(|why| Failure::new(Status::BadInput, format_args!("the row {name}: {why}")))?;
+    let record = Record::parse(text.as_bytes());
+    record
+        .and_then(|record| Row::read(&record))
+        .map_err(|why| Failure::usage(format_args!("the row {name}: {why}")))
+}
+
+/// Arguments that choose a session would fight with those of the decision.
+fn no_contradiction(agent: &Agent, words: &[String]) -> Result<(), Failure> {
+    let chooses = |word: &&String| {
+        let flag = word.split_once('=').map_or(word.as_str(), |(flag, _)| flag);
+        agent.session_flags.iter().any(|known| known == flag)
+    };
+    match words.iter().find(chooses) {
+        None => Ok(()),
+        Some(word) => Err(Failure::usage(format_args!(
+            "the argument '{word}' chooses a session, which is what is to be decided here"
+        ))),
+    }
+}
+
+fn look_at_holders(
+    args: &Args,
+    agent: &Agent,
+    session: &Session,
+    here: &Here,
+) -> Result<(Look, u64), Failure> {
+    let Some(path) = &args.holders else {
+        return Ok((Look::NotConsulted, 0));
+    };
+    let place = Place {
+        boot_id: here.boot().map(|boot| boot.to_string()),
+        pidns: here.space(),
+        host: here.host().to_owned(),
+    };
+    let mut reading = Reading::new(session.id.as_deref().unwrap_or_default(), &agent.shape);
+    let bad = source::each(path, false, |record| {
+        reading.hear(record, &place, SystemTime::now(), args.max_age);
+    })?;
+    if bad > 0 {
+        reading.lose(format!("{bad} of its lines cannot be read"));
+    }
+    Ok((reading.finish(), bad))
+}
+
+fn read_history(args: &Args, agent: &Agent, session: &Session) -> Result<(Deaths, u64), Failure> {
+    let (Some(path), Some(id)) = (&args.history, &session.id) else {
+        return Ok((Deaths::default(), 0));
+    };
+    // Before the first death there need not be a file.
+    if std::fs::symlink_metadata(path).is_err_and(|e| e.kind() == std::io::ErrorKind::NotFound) {
+        return Ok((Deaths::default(), 0));
+    }
+    let mut history = History::default();
+    let bad = source::each(path, true, |record| history.hear(record, id, &agent.shape))?;
+    Ok((history.judge(args.min_uptime), bad))
+}
+
+fn look_at_disk(store: Result<Store, String>, session: &Session, deadline: Deadline) -> Disk {
+    let Some(id) = session.id.clone() else {
+        return Disk::Seen(Vec::new());
+    };
+    let found = store.and_then(|store| look::bounded(deadline, move || store.find(&id)));
+    match found {
+        Ok(found) => Disk::Seen(found),
+        Err(why) => Disk::Unreadable(why),
+    }
+}
+
+fn execute(args: &Args, table: &Table) -> Result<Status, Failure> {
+    let path = args.decision.as_deref().unwrap_or(Path::new("-"));
+    let mut decisions = Vec::new();
+    let bad = source::each(path, true, |record| {
+        if record.kind().as_deref() == Some("decision") {
+            decisions.push(record.text().to_owned());
+        }
+    })?;
+    if bad > 0 {
+        let message = "not launched: what came in is damaged";
+        return Err(Failure::new(Status::BadInput, message));
+    }
+    let [decision] = &decisions[..] else {
+        let message = format_args!(
+            "not launched: {} decisions came in, not one",
+            decisions.len()
+        );
+        return Err(Failure::unknown(message));
+    };
+    let decision = Record::parse(decision.as_bytes()).map_err(Failure::unknown)?;
+    let deadline = Deadline::after(args.timeout);
+    exec::run(
+        &decision,
+        table,
+        source::is_stdin(path),
+        args.max_age,
+        deadline,
+    )
+}

@@ -1,0 +1,156 @@
+use super::*;
+
+const A1: &str = "00000000-0000-4000-8000-0000000000a1";
+const NOW: &str = "2026-11-29T14:26:21.123Z";
+
+fn look(lines: &[&str]) -> Look {
+    let shape = Shape::try_from("uuid".to_owned()).unwrap();
+    let here = Place {
+        boot_id: Some("b00t".to_owned()),
+        pidns: Some("4026531836".to_owned()),
+        host: "box".to_owned(),
+    };
+    let now = records::time::parse(NOW).unwrap();
+    let mut reading = Reading::new(A1, &shape);
+    for line in lines {
+        let record = Record::parse(line.as_bytes()).unwrap();
+        reading.hear(&record, &here, now, Duration::from_secs(30));
+    }
+    reading.finish()
+}
+
+fn scan(verdict: &str) -> String {
+    format!(
+        r#"{{"v":1,"type":"scan","what":{{"session_id":["{A1}"]}},"verdict":"{verdict}","complete":true,"host":"box","boot_id":"b00t","pidns":"4026531836","at":"{NOW}"}}"#
+    )
+}
+
+fn holder(class: &str, rest: &str) -> String {
+    format!(r#"{{"type":"holder","pid":7,"class":"{class}","session_id":"{A1}","root":5{rest}}}"#)
+}
+
+fn seen(look: Look) -> Vec<(Class, bool, Option<u128>)> {
+    match look {
+        Look::Good { holders, .. } => holders
+            .into_iter()
+            .map(|one| {
+                (
+                    one.class,
+                    one.active,
+                    one.settled_for.map(|d| d.as_millis()),
+                )
+            })
+            .collect(),
+        other => panic!("{other:?}"),
+    }
+}
+
+#[test]
+fn a_good_look() {
+    assert!(seen(look(&[&scan("free")])).is_empty());
+    let husk = holder(
+        "own",
+        r#","active":false,"age_ms":9000,"youngest_child_ms":null"#,
+    );
+    assert_eq!(
+        seen(look(&[&husk, &scan("own")])),
+        [(Class::Own, false, Some(9000))]
+    );
+    let loop_ = holder(
+        "own",
+        r#","active":true,"age_ms":9000,"youngest_child_ms":12"#,
+    );
+    assert_eq!(
+        seen(look(&[&loop_, &scan("own_active")])),
+        [(Class::Own, true, Some(12))]
+    );
+    let itself = holder("self", r#","active":true"#);
+    assert_eq!(
+        seen(look(&[&itself, &scan("foreign")])),
+        [(Class::Itself, true, None)]
+    );
+    // The ids' case is no difference, other records are none of ours.
+    let upper = scan("free").replace(A1, &A1.to_uppercase());
+    assert!(seen(look(&[r#"{"type":"process_entry","pid":1}"#, &upper])).is_empty());
+}
+
+#[test]
+fn what_holds_nothing() {
+    for class in ["mention", "descendant"] {
+        assert!(seen(look(&[&holder(class, ""), &scan("free")])).is_empty());
+    }
+    let past = r#","evidence":[{"by":"argv","superseded":true}]"#;
+    assert!(seen(look(&[&holder("own", past), &scan("free")])).is_empty());
+    let both = r#","evidence":[{"by":"argv","superseded":true},{"by":"fd","superseded":false}]"#;
+    assert_eq!(seen(look(&[&holder("own", both), &scan("own")])).len(), 1);
+    let other = holder("foreign", "").replace(A1, "other");
+    assert!(seen(look(&[&other, &scan("free")])).is_empty());
+}
+
+#[test]
+fn no_good_look() {
+    let changed = |from: &str, to: &str| scan("free").replace(from, to);
+    let table = [
+        ("silence", vec![]),
+        ("holders, and then the scan died", vec![holder("own", "")]),
+        (
+            "another id",
+            vec![changed(A1, "00000000-0000-4000-8000-0000000000b2")],
+        ),
+        (
+            "incomplete",
+            vec![changed("\"complete\":true", "\"complete\":false")],
+        ),
+        (
+            "not said to be complete",
+            vec![changed("\"complete\":true,", "")],
+        ),
+        ("another boot", vec![changed("b00t", "0ther")]),
+        ("no boot", vec![changed("\"b00t\"", "null")]),
+        ("another namespace", vec![changed("4026531836", "1")]),
+        ("yesterday", vec![changed("2026-11-29T", "2026-11-28T")]),
+        ("tomorrow", vec![changed("2026-11-29T", "2026-11-30T")]),
+        ("no time", vec![changed(NOW, "")]),
+        ("unknown", vec![scan("unknown")]),
+        ("a verdict of the future", vec![scan("perhaps")]),
+        (
+            "a good one and a bad one",
+            vec![scan("free"), changed("b00t", "0ther")],
+        ),
+        (
+            "free, with a holder",
+            vec![holder("foreign", ""), scan("free")],
+        ),
+        ("foreign, without one", vec![scan("foreign")]),
+        ("own, without one", vec![scan("own")]),
+        (
+            "a holder without a pid",
+            vec![r#"{"type":"holder","class":"own"}"#.to_owned(), scan("own")],
+        ),
+    ];
+    for (name, lines) in table {
+        let lines: Vec<&str> = lines.iter().map(String::as_str).collect();
+        assert!(matches!(look(&lines), Look::Bad(_)), "{name}");
+    }
+}
+
+#[test]
+fn thirty_seconds_are_not_too_old() {
+    let old = |at: &str| scan("free").replace(NOW, at);
+    assert!(matches!(
+        look(&[&old("2026-11-29T14:25:51.123Z")]),
+        Look::Good { .. }
+    ));
+    assert!(matches!(
+        look(&[&old("2026-11-29T14:25:51.122Z")]),
+        Look::Bad(_)
+    ));
+}
+
+#[test]
+fn a_line_that_was_lost() {
+    let shape = Shape::try_from("uuid".to_owned()).unwrap();
+    let mut reading = Reading::new(A1, &shape);
+    reading.lose("line 3".to_owned());
+    assert!(matches!(reading.finish(), Look::Bad(why) if why.ends_with("line 3")));
+}
