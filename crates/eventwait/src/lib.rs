@@ -30,11 +30,15 @@ use std::process::ExitCode;
 use std::sync::mpsc::channel;
 use std::time::{Duration, Instant};
 
+use clap::ValueEnum;
+use mux::Tmux;
+use mux::herdr::default_socket;
+use mux::tmux::Address;
 use process::{ENDING, Here, Interrupts};
 use records::{Failure, Status, files, say};
 use rustix::event::{PollFd, PollFlags, poll};
 
-use args::Args;
+use args::{Args, Kind};
 use beat::Beat;
 use end::{End, Leave};
 use filter::Filter;
@@ -43,6 +47,8 @@ use sink::{Mark, Printed, Sink};
 use source::Source;
 use source::exit::{Exits, Watched};
 use source::follow::From;
+use source::herdr::Herdr;
+use source::tmux::TmuxEvents;
 use summary::Summary;
 use wait::{Outcome, Wait};
 
@@ -174,6 +180,10 @@ fn source(args: &Args) -> Result<Box<dyn Source>, Failure> {
             args.from.unwrap_or(From::End),
             max_line,
         ))
+    } else if !args.herdr.is_empty() {
+        Box::new(herdr(args))
+    } else if args.tmux {
+        Box::new(TmuxEvents::new(tmux(args)?, args.pane.clone(), max_line))
     } else if args.stdin {
         Box::new(source::stdin::Stdin::new(max_line)?)
     } else if !args.exit.is_empty() {
@@ -188,6 +198,31 @@ fn source(args: &Args) -> Result<Box<dyn Source>, Failure> {
             args.every.unwrap_or(PAUSE),
         )?)
     })
+}
+
+fn herdr(args: &Args) -> Herdr {
+    let socket = args.herdr_socket.clone();
+    let socket = socket.unwrap_or_else(|| default_socket(|name| std::env::var_os(name)));
+    let kinds = match &args.on[..] {
+        [] => Kind::value_variants(),
+        kinds => kinds,
+    };
+    let panes = args.herdr.clone();
+    Herdr::new(
+        socket,
+        panes,
+        kinds.to_vec(),
+        !args.no_initial,
+        args.max_line,
+    )
+}
+
+fn tmux(args: &Args) -> Result<Tmux, Failure> {
+    let server = args
+        .tmux_socket
+        .as_deref()
+        .map_or(Address::Default, Address::of);
+    Tmux::new(server, args.tmux_bin.as_deref()).map_err(Failure::unknown)
 }
 
 /// What is awaited, for a person at a terminal.

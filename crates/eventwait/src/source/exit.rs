@@ -4,7 +4,7 @@ use std::fmt;
 use std::str::FromStr;
 use std::time::{Duration, Instant};
 
-use process::{Handle, Here, Identity, Pid, Sight, Standing};
+use process::{Exit, Handle, Here, Identity, Pid, Sight, Standing};
 use records::time;
 use serde::Serialize;
 
@@ -80,6 +80,21 @@ impl Watched {
         Ok(Watched { pid, ident, handle })
     }
 
+    /// The process of this handle.
+    pub fn of(handle: Handle) -> Watched {
+        Watched {
+            pid: handle.pid(),
+            ident: Some(handle.ident().clone()),
+            handle: Some(handle),
+        }
+    }
+
+    /// How it ended, once it has and as far as the kernel tells.
+    pub fn exit(&self) -> Exit {
+        let exit = self.handle.as_ref().and_then(Handle::exit);
+        exit.unwrap_or_default()
+    }
+
     /// Whether the process has ended.
     pub fn has_ended(&self) -> bool {
         self.handle.as_ref().is_none_or(Handle::has_ended)
@@ -102,8 +117,7 @@ impl Watched {
     }
 
     fn event(&self) -> Event {
-        let exit = self.handle.as_ref().and_then(Handle::exit);
-        let exit = exit.unwrap_or_default();
+        let exit = self.exit();
         Event {
             v: 1,
             r#type: "event",

@@ -5,13 +5,16 @@
 
 pub mod cmd;
 pub mod connect;
+pub mod control;
 pub mod exit;
 pub mod follow;
+pub mod herdr;
 pub mod path;
 pub mod points;
 pub mod socket;
 pub mod stdin;
 pub mod stream;
+pub mod tmux;
 
 use std::os::fd::BorrowedFd;
 use std::time::Instant;

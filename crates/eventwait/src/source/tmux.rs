@@ -1,0 +1,415 @@
+//! `--tmux`: what tmux notifies a control client of, and the death of panes.
+//!
+//! tmux has no notice for a pane's death. A format subscription tells of panes that are kept on
+//! screen (about once a second, and of the attached session alone), the end of a pane's process
+//! tells at once, changes of windows tell of panes that vanish; all of them lead to one list of
+//! all panes, which alone is believed, and which is also asked for each second.
+
+use std::io;
+use std::os::fd::{AsFd, BorrowedFd};
+use std::process::{ChildStderr, ChildStdin, ChildStdout, Stdio};
+use std::time::{Duration, Instant};
+
+use mux::Tmux;
+use process::helper::Helper;
+use process::{Here, Sight};
+use records::time;
+use rustix::fs::OFlags;
+use rustix::io::Errno;
+use serde::Serialize;
+use serde_json::{Value, json};
+
+use super::cmd::end_soon;
+use super::control::{self, Line, Listed, Reader};
+use super::exit::Watched;
+use super::{Source, Turn, Wakers};
+use crate::end::End;
+use crate::intake::Intake;
+use crate::split::{Piece, Splitter};
+
+/// How often all panes are asked for without a reason.
+const EVERY: Duration = Duration::from_secs(1);
+
+/// How long after its death tmux may not know yet how a pane's process ended, and how often it is
+/// asked meanwhile.
+const UNSURE: Duration = Duration::from_millis(500);
+const AGAIN: Duration = Duration::from_millis(50);
+
+/// How long the end waits for the control client to die.
+const DEATH: Duration = Duration::from_millis(50);
+
+/// A tmux server, through a control client of it.
+pub struct TmuxEvents {
+    tmux: Tmux,
+    /// Of which panes; all if there are none.
+    wanted: Vec<String>,
+    max_line: usize,
+    client: Option<Client>,
+    /// What was in the last list.
+    panes: Option<Vec<Known>>,
+    /// Which session to attach to: that of the first wanted pane, or any.
+    target: Option<String>,
+    next_list: Instant,
+}
+
+struct Client {
+    helper: Helper,
+    stdin: ChildStdin,
+    stdout: ChildStdout,
+    stderr: ChildStderr,
+    lines: Splitter,
+    reader: Reader,
+    listing: bool,
+    said: Vec<u8>,
+}
+
+/// A pane as it was listed.
+struct Known {
+    listed: Listed,
+    process: Option<Watched>,
+    reported: bool,
+    /// When it was first seen dead.
+    dead_since: Option<Instant>,
+}
+
+#[derive(Serialize)]
+struct Event<'a> {
+    v: u8,
+    r#type: &'static str,
+    source: &'static str,
+    event: &'a str,
+    data: Value,
+    initial: bool,
+    at: String,
+}
+
+impl TmuxEvents {
+    /// The panes `wanted` of the server, or all.
+    pub fn new(tmux: Tmux, wanted: Vec<String>, max_line: usize) -> TmuxEvents {
+        TmuxEvents {
+            tmux,
+            target: wanted.first().cloned(),
+            wanted,
+            max_line,
+            client: None,
+            panes: None,
+            next_list: Instant::now(),
+        }
+    }
+
+    fn attach(&mut self) -> io::Result<Client> {
+        let mut command = self.tmux.command();
+        // The client must not decide how large the windows are.
+        command.args(["-C", "attach-session", "-f", "ignore-size"]);
+        if let Some(target) = &self.target {
+            command.arg("-t").arg(target);
+        }
+        command
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped());
+        let mut helper = Helper::start(&mut command)?;
+        let (Some(stdin), Some(stdout), Some(stderr)) =
+            (helper.stdin(), helper.stdout(), helper.stderr())
+        else {
+            return Err(io::Error::other("tmux is not connected"));
+        };
+        // Our own ends of pipes that nobody shares.
+        for fd in [stdin.as_fd(), stdout.as_fd(), stderr.as_fd()] {
+            rustix::fs::fcntl_setfl(fd, OFlags::NONBLOCK)?;
+        }
+        let mut client = Client {
+            helper,
+            stdin,
+            stdout,
+            stderr,
+            lines: Splitter::new(self.max_line, 0),
+            reader: Reader::default(),
+            listing: false,
+            said: Vec::new(),
+        };
+        client.ask(control::SUBSCRIBE);
+        client.list();
+        Ok(client)
+    }
+
+    /// The control client has ended: because what it was to attach to is not there, or because
+    /// the server is gone or has thrown it out.
+    fn ended(&mut self) -> Turn {
+        let Some(client) = self.client.take() else {
+            return Turn::Idle;
+        };
+        let said = client.end();
+        if self.panes.is_some() {
+            return Turn::done(End::Closed);
+        }
+        // The wanted pane may be gone, and the server there: any session serves to ask it.
+        if self.target.take().is_some() && said.contains("can't find") {
+            return Turn::More;
+        }
+        let why = match said.trim() {
+            "" => "tmux closed the connection".to_owned(),
+            said => format!("tmux: {said}"),
+        };
+        Turn::failed(End::Unavailable, why)
+    }
+
+    fn is_wanted(&self, pane: &str) -> bool {
+        self.wanted.is_empty() || self.wanted.iter().any(|wanted| wanted == pane)
+    }
+
+    /// Takes a list of all panes: who has died since the last one, or, in the first one, before?
+    fn compare(&mut self, list: Vec<Listed>, intake: &mut Intake) {
+        let initial = self.panes.is_none();
+        let mut before = self.panes.take().unwrap_or_default();
+        let here = Here::new();
+        let mut now = Vec::with_capacity(list.len());
+        let mut soon = false;
+        for listed in list {
+            let known = before.iter().position(|known| known.listed.id == listed.id);
+            let known = known.map(|at| before.swap_remove(at));
+            // A pane can be given another process (respawn-pane), alive or dead as it was.
+            let known = known.filter(|known| known.listed.pid == listed.pid);
+            let mut known = known.unwrap_or_else(|| Known::new(&here, listed.clone()));
+            known.listed = listed;
+            if known.listed.is_dead && !known.reported {
+                let since = *known.dead_since.get_or_insert_with(Instant::now);
+                if known.listed.is_explained() || since.elapsed() >= UNSURE {
+                    known.reported = true;
+                    if self.is_wanted(&known.listed.id) {
+                        intake.record(&event("pane.exited", known.death(), initial));
+                    }
+                } else {
+                    soon = true;
+                }
+            }
+            now.push(known);
+        }
+        // What is left of those before has vanished, and its death with it.
+        for known in before.iter().filter(|known| !known.reported) {
+            if self.is_wanted(&known.listed.id) {
+                intake.record(&event("pane.exited", known.death(), false));
+            }
+        }
+        if initial {
+            for wanted in &self.wanted {
+                if !now.iter().any(|known| known.listed.id == *wanted) {
+                    let data = json!({ "pane": wanted, "pid": null, "code": null, "signal": null });
+                    intake.record(&event("pane.exited", data, true));
+                }
+            }
+        }
+        self.panes = Some(now);
+        let pause = if soon { AGAIN } else { EVERY };
+        self.next_list = Instant::now() + pause;
+    }
+
+    fn take(&mut self, line: &[u8], intake: &mut Intake) -> bool {
+        let Some(client) = &mut self.client else {
+            return false;
+        };
+        match client.reader.take(line) {
+            Line::Nothing => {}
+            Line::Changed => client.list(),
+            Line::List(list) => {
+                client.listing = false;
+                // Nothing is missed from here on: it is in the list, or a change of it.
+                intake.armed();
+                self.compare(list, intake);
+            }
+            Line::Notice {
+                name,
+                data,
+                changes,
+            } => {
+                if changes {
+                    client.list();
+                }
+                let pane = data.get("pane").and_then(Value::as_str);
+                if self.wanted.is_empty() || pane.is_some_and(|pane| self.is_wanted(pane)) {
+                    intake.record(&event(&name, data, false));
+                } else {
+                    intake.skipped(true);
+                }
+            }
+        }
+        !intake.is_satisfied()
+    }
+}
+
+impl Client {
+    /// Sends a command. It is little, and a server that takes nothing more is not asked.
+    fn ask(&mut self, command: &str) {
+        let _ = rustix::io::write(&self.stdin, command.as_bytes());
+    }
+
+    fn list(&mut self) {
+        if !std::mem::replace(&mut self.listing, true) {
+            self.ask(control::LIST);
+        }
+    }
+
+    /// Ends the client; what it said on its stderr.
+    fn end(mut self) -> String {
+        let mut bytes = [0; 1024];
+        if let Ok(length) = rustix::io::read(&self.stderr, &mut bytes) {
+            self.said.extend_from_slice(&bytes[..length]);
+        }
+        end_soon(self.helper, DEATH);
+        String::from_utf8_lossy(&self.said).into_owned()
+    }
+
+    fn read(&mut self) -> Result<usize, Errno> {
+        rustix::io::read(&self.stdout, self.lines.room()).inspect(|length| {
+            self.lines.filled(*length);
+        })
+    }
+}
+
+impl Known {
+    fn new(here: &Here, listed: Listed) -> Known {
+        let pid = listed.pid.filter(|_| !listed.is_dead);
+        let process = pid.and_then(|pid| match here.look(pid) {
+            Sight::Alive(handle) => Some(Watched::of(handle)),
+            _ => None,
+        });
+        Known {
+            listed,
+            process,
+            reported: false,
+            dead_since: None,
+        }
+    }
+
+    /// How its process ended: as tmux says, or, where the pane vanished with it, as the kernel
+    /// does.
+    fn death(&self) -> Value {
+        let told = self.process.as_ref().filter(|process| process.has_ended());
+        let told = told.map(Watched::exit).unwrap_or_default();
+        let Listed {
+            id,
+            pid,
+            code,
+            signal,
+            ..
+        } = &self.listed;
+        let (code, signal) = match self.listed.is_explained() {
+            true => (*code, *signal),
+            false => (told.code, told.signal),
+        };
+        let signal = signal.map(process::signal_name);
+        json!({ "pane": id, "pid": pid, "code": code, "signal": signal })
+    }
+}
+
+impl Source for TmuxEvents {
+    fn turn(&mut self, intake: &mut Intake) -> Turn {
+        if self.client.is_none() {
+            match self.attach() {
+                Ok(client) => self.client = Some(client),
+                Err(error) => {
+                    return Turn::failed(End::SourceError, format!("cannot run tmux: {error}"));
+                }
+            }
+        }
+        let died = self.panes.iter().flatten().any(Known::is_news);
+        let due = self.panes.is_some() && self.next_list <= Instant::now();
+        let Some(client) = &mut self.client else {
+            return Turn::Idle;
+        };
+        if died || due {
+            client.list();
+            self.next_list = Instant::now() + if died { AGAIN } else { EVERY };
+        }
+        let read = client.read();
+        loop {
+            let piece = self.client.as_mut().and_then(|client| client.lines.next());
+            let line = match piece {
+                Some(Piece::Line { bytes, .. }) => bytes.to_vec(),
+                Some(Piece::TooLong) => {
+                    intake.piece(&Piece::TooLong, 0);
+                    continue;
+                }
+                None => break,
+            };
+            if !self.take(&line, intake) {
+                return Turn::Idle;
+            }
+        }
+        match read {
+            Ok(0) => self.ended(),
+            Ok(_) => Turn::More,
+            Err(Errno::AGAIN | Errno::INTR) => Turn::Idle,
+            Err(errno) => Turn::failed(End::SourceError, format!("tmux: {errno}")),
+        }
+    }
+
+    fn wakers<'a>(&'a self, wakers: &mut Wakers<'a>) {
+        if let Some(client) = &self.client {
+            wakers.readable(client.stdout());
+        }
+        // One whose death is known by now would wake without end.
+        let alive = self
+            .panes
+            .iter()
+            .flatten()
+            .filter(|known| !known.has_ended());
+        for process in alive.filter_map(|known| known.process.as_ref()) {
+            process.wakers(wakers);
+        }
+    }
+
+    fn due(&self) -> Option<Instant> {
+        Some(self.next_list)
+    }
+
+    fn look_again(&mut self) {
+        self.next_list = Instant::now();
+    }
+
+    fn is_looking(&self) -> bool {
+        self.panes.is_none()
+    }
+
+    fn at_deadline(&self) -> End {
+        match self.panes {
+            Some(_) => End::Deadline,
+            None => End::NoAck,
+        }
+    }
+
+    fn stop(&mut self) {
+        if let Some(client) = self.client.take() {
+            client.end();
+        }
+    }
+}
+
+impl Client {
+    fn stdout(&self) -> BorrowedFd<'_> {
+        self.stdout.as_fd()
+    }
+}
+
+impl Known {
+    fn has_ended(&self) -> bool {
+        self.process.as_ref().is_some_and(Watched::has_ended)
+    }
+
+    /// Whether its process has ended and nothing was said of that yet.
+    fn is_news(&self) -> bool {
+        !self.reported && self.has_ended()
+    }
+}
+
+fn event<'a>(name: &'a str, data: Value, initial: bool) -> Event<'a> {
+    Event {
+        v: 1,
+        r#type: "event",
+        source: "tmux",
+        event: name,
+        data,
+        initial,
+        at: time::now(),
+    }
+}
