@@ -16,6 +16,10 @@ use crate::decide::OnMissing;
 #[derive(Debug, clap::Parser)]
 #[command(
     version,
+    override_usage = "resume-id [--agent NAME] [--cwd DIR] [--session-id ID] [OPTIONS] [-- ARG...]\n       \
+        resume-id --exec --decision FILE|-\n       \
+        resume-id --discover --agent NAME --cwd DIR [--since TIME]\n       \
+        resume-id --list-agents",
     after_help = "Examples:\n  \
         eval \"set -- $(resume-id --agent claude --session-id \"$id\" --cwd \"$ws\" --sh -o argv)\"\n  \
         holder-scan --session-id \"$id\" --own-arg wrapper.js |\n    \

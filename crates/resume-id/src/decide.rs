@@ -250,10 +250,10 @@ fn held_by_a_stranger<'a>(told: &Told<'a>, disk: &'a Disk) -> Option<Choice<'a>>
 }
 
 /// The daemon holds the session for its clients, and a new one may continue it. Where an agent of
-/// ours is such a client already, the rows below decide; so they do where there is no conversation
-/// to continue.
+/// ours is such a client already, or another launch is about to be one, the rows below decide; so
+/// they do where there is no conversation to continue.
 fn held_by_a_daemon<'a>(told: &Told<'a>, disk: &'a Disk, daemon: &'a Holder) -> Option<Choice<'a>> {
-    if told.active().next().is_some() {
+    if told.active().next().is_some() || *told.claim != Claim::Free {
         return None;
     }
     let mut choice = disk::judge(told, disk);
@@ -361,3 +361,5 @@ fn seconds(duration: Duration) -> String {
 mod cases;
 #[cfg(test)]
 mod tests;
+#[cfg(test)]
+mod world;
