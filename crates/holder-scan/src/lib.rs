@@ -1,1 +1,53 @@
-//! (being written)
+//! The job of `holder-scan`: to list the live processes that hold a session id, a file or a
+//! socket, the caller's own and others'.
+//!
+//! The judgement is a pure function of plain data, a [`snapshot::Snapshot`] of the process table,
+//! wherever that came from.
+//!
+//! | room | what it knows |
+//! |---|---|
+//! | `args` | the command line |
+//! | `live`, `glance`, `stores`, `targets`, `bounded` | how the live table becomes a snapshot |
+//! | `table` | how a dump becomes one |
+//! | `snapshot` | what a snapshot is |
+//! | `id`, `program`, `claims`, `json`, `shell` | what the arguments of a process say |
+//! | `claimed` | which sessions each process names, and which it still holds |
+//! | `tree`, `criteria`, `judge` | whose a holding is, and what that comes to |
+//! | `join` | how rows of a registry compare with the table |
+//! | `record`, `evidence`, `look` | what is printed |
+
+#![cfg_attr(test, allow(clippy::unwrap_used, clippy::expect_used, clippy::panic))]
+
+mod args;
+mod bounded;
+mod claimed;
+mod claims;
+mod criteria;
+mod evidence;
+mod glance;
+mod id;
+mod json;
+mod judge;
+mod live;
+mod look;
+mod path;
+mod program;
+mod record;
+mod run;
+mod shell;
+mod snapshot;
+mod stores;
+mod targets;
+mod tree;
+
+use std::process::ExitCode;
+
+/// The `holder-scan` command.
+pub fn main() -> ExitCode {
+    records::tool::main("holder-scan", run::run)
+}
+
+/// The command line of `holder-scan`, for what is made of it: manual page, completions.
+pub fn command() -> clap::Command {
+    <args::Args as clap::CommandFactory>::command()
+}

@@ -54,6 +54,11 @@ impl Reader {
         self.link(pid, "root")
     }
 
+    /// The mount namespace of `pid`, by a word: processes with the same one see the same mounts.
+    pub fn mount_space(&mut self, pid: Pid) -> Result<PathBuf, Unread> {
+        self.link(pid, "ns/mnt")
+    }
+
     /// The mounts that `pid` sees.
     pub fn mounts(&mut self, pid: Pid) -> Result<Mounts, Unread> {
         self.read(pid, "mountinfo")?;

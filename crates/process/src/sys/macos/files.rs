@@ -56,6 +56,11 @@ impl Reader {
         Ok(PathBuf::from("/"))
     }
 
+    /// The mount namespace of `pid`: there is but one here.
+    pub fn mount_space(&mut self, _pid: Pid) -> Result<PathBuf, Unread> {
+        Ok(PathBuf::new())
+    }
+
     /// The mounts that `pid` sees.
     pub fn mounts(&mut self, _pid: Pid) -> Result<Mounts, Unread> {
         Ok(Mounts)

@@ -1,0 +1,266 @@
+//! The command line.
+
+use std::ffi::OsString;
+use std::path::PathBuf;
+use std::time::Duration;
+
+use records::OutputArgs;
+
+use crate::id::SessionId;
+
+/// List the live processes that hold a session id, a file or a socket
+#[derive(Clone, Debug, clap::Parser)]
+#[command(
+    name = "holder-scan",
+    version,
+    after_help = "\
+Examples:
+  holder-scan --session-id \"$id\" --own-arg wrapper.js --own-cwd \"$PWD\"
+  holder-scan -q --file /var/lib/x/db && echo 'in use'"
+)]
+pub struct Args {
+    #[command(flatten)]
+    pub what: WhatArgs,
+
+    #[command(flatten)]
+    pub own: OwnArgs,
+
+    #[command(flatten)]
+    pub source: SourceArgs,
+
+    /// Show those as well that only name the session, and the children of agents' tools
+    #[arg(long)]
+    pub mentions: bool,
+
+    /// Show the caller, its ancestors and its pipeline as well
+    #[arg(long)]
+    pub include_self: bool,
+
+    /// Exit 0 if somebody holds it, 1 if nobody does, 3 if that could not be found out
+    #[arg(short, long)]
+    pub exit_status: bool,
+
+    /// Show arguments whole: not cut, and with the values of environment variables in JSON
+    #[arg(long)]
+    pub full_argv: bool,
+
+    /// End the scan after this long, incomplete (0: one look, without a limit)
+    #[arg(long, value_name = "DURATION", default_value = "5s", value_parser = records::duration::parse)]
+    pub timeout: Duration,
+
+    #[command(flatten)]
+    pub output: OutputArgs,
+}
+
+/// What is asked for. Of several, any.
+#[derive(Clone, Debug, Default, clap::Args)]
+#[command(next_help_heading = "What (at least one, each as often as wanted)")]
+pub struct WhatArgs {
+    /// The session of a coding agent
+    #[arg(long, value_name = "ID", value_parser = SessionId::new)]
+    pub session_id: Vec<SessionId>,
+
+    /// A file that is open, mapped, executed, or a working or root directory
+    #[arg(long, value_name = "PATH")]
+    pub file: Vec<PathBuf>,
+
+    /// A Unix socket: bound or listening there, or connected to it
+    #[arg(long, value_name = "PATH")]
+    pub socket: Vec<PathBuf>,
+
+    /// A variable of the environment, with its value
+    #[arg(long, value_name = "NAME=VALUE", value_parser = variable)]
+    pub env: Vec<Variable>,
+
+    /// A whole argument, or the last part of one that is a path
+    #[arg(long, value_name = "TEXT")]
+    pub arg: Vec<OsString>,
+
+    /// The working directory
+    #[arg(long, value_name = "DIR")]
+    pub cwd: Vec<PathBuf>,
+
+    /// A directory that the working directory is, or is below
+    #[arg(long, value_name = "DIR")]
+    pub cwd_under: Vec<PathBuf>,
+
+    /// A TCP port that is listened on
+    #[arg(long, value_name = "N", value_parser = port)]
+    pub port: Vec<u16>,
+
+    /// The controlling terminal
+    #[arg(long, value_name = "TTY")]
+    pub tty: Vec<PathBuf>,
+
+    /// Only processes of this user
+    #[arg(long, value_name = "UID", value_parser = uid)]
+    pub uid: Option<u32>,
+
+    /// What cannot be read of other users' processes makes the scan incomplete, too
+    #[arg(long)]
+    pub all_users: bool,
+}
+
+/// What makes a holder the caller's own. All that are given must be confirmed.
+#[derive(Clone, Debug, Default, clap::Args)]
+#[command(next_help_heading = "Own")]
+pub struct OwnArgs {
+    /// The program, or the script it runs: whole, or the last part of its path
+    #[arg(long, value_name = "TEXT")]
+    pub own_arg: Vec<OsString>,
+
+    /// The executable
+    #[arg(long, value_name = "PATH")]
+    pub own_exe: Vec<PathBuf>,
+
+    /// The working directory, or the one in its JSON argument
+    #[arg(long, value_name = "DIR")]
+    pub own_cwd: Vec<PathBuf>,
+
+    /// A directory that the working directory is, or is below
+    #[arg(long, value_name = "DIR")]
+    pub own_cwd_under: Vec<PathBuf>,
+
+    /// A variable of the environment, or of the one in its JSON argument, with its value
+    #[arg(long, value_name = "NAME=VALUE", value_parser = variable)]
+    pub own_env: Vec<Variable>,
+
+    /// The user
+    #[arg(long, value_name = "UID", value_parser = uid)]
+    pub own_uid: Option<u32>,
+
+    /// A file with the record of a process of the tree
+    #[arg(long, value_name = "FILE")]
+    pub own_record: Vec<PathBuf>,
+}
+
+/// Where the process table comes from, and goes to.
+#[derive(Clone, Debug, Default, clap::Args)]
+#[command(next_help_heading = "Tables")]
+pub struct SourceArgs {
+    /// Join these rows (session_id, ident or pid) with the live processes
+    #[arg(long, value_name = "FILE|-", conflicts_with_all = ["dump", "from"])]
+    pub registry: Option<PathBuf>,
+
+    /// Write the whole process table
+    #[arg(long, conflicts_with = "from")]
+    pub dump: bool,
+
+    /// Judge this table, as --dump has written it, instead of the live one
+    #[arg(long, value_name = "FILE|-")]
+    pub from: Option<PathBuf>,
+}
+
+/// A variable and its value.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Variable {
+    /// The name.
+    pub name: String,
+    /// The value.
+    pub value: String,
+}
+
+fn variable(text: &str) -> Result<Variable, String> {
+    match text.split_once('=') {
+        Some((name, value)) if !name.is_empty() => Ok(Variable {
+            name: name.to_owned(),
+            value: value.to_owned(),
+        }),
+        _ => Err("not of the form NAME=VALUE".to_owned()),
+    }
+}
+
+fn port(text: &str) -> Result<u16, String> {
+    number(text)
+        .and_then(|number| u16::try_from(number).ok())
+        .filter(|&port| port != 0)
+        .ok_or_else(|| "not a port (1 to 65535)".to_owned())
+}
+
+fn uid(text: &str) -> Result<u32, String> {
+    // (uid_t)-1 means "no user" to the kernel.
+    number(text)
+        .and_then(|number| u32::try_from(number).ok())
+        .filter(|&uid| uid != u32::MAX)
+        .ok_or_else(|| "not a user's number".to_owned())
+}
+
+fn number(text: &str) -> Option<u64> {
+    records::number::parse(text).ok()
+}
+
+impl Args {
+    /// What the grammar cannot say.
+    ///
+    /// # Errors
+    ///
+    /// A message for people about wrong usage.
+    pub fn check(&self) -> Result<(), String> {
+        let what = &self.what;
+        let asks = !(what.session_id.is_empty()
+            && what.file.is_empty()
+            && what.socket.is_empty()
+            && what.env.is_empty()
+            && what.arg.is_empty()
+            && what.cwd.is_empty()
+            && what.cwd_under.is_empty()
+            && what.port.is_empty()
+            && what.tty.is_empty());
+        if self.source.dump {
+            return if asks {
+                Err("--dump writes the whole table and takes no question".to_owned())
+            } else {
+                Ok(())
+            };
+        }
+        if !asks && self.source.registry.is_none() {
+            return Err(
+                "nothing to look for: one of --session-id, --file, --socket, --env, \
+                        --arg, --cwd, --cwd-under, --port, --tty is needed"
+                    .to_owned(),
+            );
+        }
+        let own = &self.own;
+        let weak =
+            !own.own_cwd.is_empty() || !own.own_cwd_under.is_empty() || own.own_uid.is_some();
+        let strong = !own.own_arg.is_empty()
+            || !own.own_exe.is_empty()
+            || !own.own_env.is_empty()
+            || !own.own_record.is_empty();
+        if weak && !strong {
+            return Err(
+                "--own-cwd, --own-cwd-under and --own-uid fit a person's own agent in \
+                        that folder as well: give --own-arg, --own-exe, --own-env or \
+                        --own-record with them"
+                    .to_owned(),
+            );
+        }
+        for text in what.arg.iter().chain(&own.own_arg) {
+            if text.is_empty() {
+                return Err("an empty argument is nobody's mark".to_owned());
+            }
+        }
+        let paths = [
+            &what.file,
+            &what.socket,
+            &what.cwd,
+            &what.cwd_under,
+            &what.tty,
+        ];
+        let own_paths = [
+            &own.own_exe,
+            &own.own_cwd,
+            &own.own_cwd_under,
+            &own.own_record,
+        ];
+        if paths
+            .into_iter()
+            .chain(own_paths)
+            .flatten()
+            .any(|path| path.as_os_str().is_empty())
+        {
+            return Err("a path is not empty".to_owned());
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,333 @@
+//! Which sessions a process names in its arguments as its own.
+
+use agents::signs::{FORK_SESSION, RESUME, Role, SESSION_ID, Signs};
+
+use crate::evidence::{By, Evidence};
+use crate::id;
+use crate::json;
+use crate::program::{Program, shell_text};
+use crate::shell;
+
+/// One session that a process says is its own.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Claim {
+    /// The id, or what stands in its place: a title, `latest`.
+    pub id: Vec<u8>,
+    /// Where it says so.
+    pub evidence: Evidence,
+    /// Whether the word can be nothing but an id: of another session if it is not the asked one.
+    pub is_id: bool,
+}
+
+/// All sessions that the arguments of `program` claim.
+pub fn of_argv<A: AsRef<[u8]>>(argv: &[A], program: &Program<'_>) -> Vec<Claim> {
+    if program.only_names() {
+        return Vec::new();
+    }
+    let words: Vec<&[u8]> = argv.iter().map(AsRef::as_ref).collect();
+    let title = rewritten(&words);
+    if !title.is_empty() {
+        let agent = title.first().and_then(|word| Signs::of_program(word));
+        let found = in_words(&title, agent.or(program.agent));
+        let claims = found.into_iter().map(|found| found.claim(By::Argv, 0));
+        return claims.collect();
+    }
+    let mut claims: Vec<Claim> = in_words(&words, program.agent)
+        .into_iter()
+        .map(|found| {
+            let index = found.at;
+            found.claim(By::Argv, index)
+        })
+        .collect();
+    for (index, word) in words.iter().enumerate().skip(1) {
+        let found = json::Argument::parse(word).map(|json| json.claims());
+        claims.extend(of_kind(found.unwrap_or_default(), By::ArgvJson, index));
+    }
+    if let Some((index, text)) = shell_text(&words) {
+        claims.extend(of_kind(shell::claims(text), By::ArgvShell, index));
+    }
+    claims
+}
+
+fn of_kind(found: Vec<Found>, by: By, index: usize) -> impl Iterator<Item = Claim> {
+    found.into_iter().map(move |found| found.claim(by, index))
+}
+
+/// The words of a title that a process has written over its arguments: one string with blanks,
+/// what was behind it empty. Otherwise nothing.
+fn rewritten<'a>(words: &[&'a [u8]]) -> Vec<&'a [u8]> {
+    match words {
+        [title, rest @ ..] if rest.iter().all(|word| word.is_empty()) && title.contains(&b' ') => {
+            title
+                .split(|byte| byte.is_ascii_whitespace())
+                .filter(|word| !word.is_empty())
+                .collect()
+        }
+        _ => Vec::new(),
+    }
+}
+
+/// A session named among words.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Found {
+    /// The index of the flag.
+    pub at: usize,
+    /// The flag or subcommand.
+    pub flag: Vec<u8>,
+    /// What stands for the session.
+    pub id: Vec<u8>,
+    /// Whether nothing but an id can follow that flag.
+    pub assigns: bool,
+}
+
+impl Found {
+    fn claim(self, by: By, index: usize) -> Claim {
+        Claim {
+            is_id: self.assigns || id::looks_like_one(&self.id),
+            evidence: Evidence::after_flag(by, index, &self.flag),
+            id: self.id,
+        }
+    }
+}
+
+/// The sessions that `words`, the arguments of a program, name as the program's own. `agent` is
+/// what the program is: the flags of an agent's own count only there.
+///
+/// The id that is resumed with a fork flag beside it is not held; the id that is assigned there is.
+pub fn in_words(words: &[&[u8]], agent: Option<&'static Signs>) -> Vec<Found> {
+    let words = &words[..end_of_options(words, agent)];
+    let forks = agent.map_or(&[][..], |agent| agent.forks);
+    let forked = words.iter().any(|word| {
+        *word == FORK_SESSION.as_bytes() || forks.iter().any(|fork| fork.as_bytes() == *word)
+    });
+    let mut found = Vec::new();
+    for (at, word) in words.iter().enumerate().skip(1) {
+        let next = words.get(at + 1).copied();
+        if let Some((flag, role, value)) = flag_and_value(word, next, agent) {
+            if role == Role::Assign || !forked {
+                found.push(Found {
+                    at,
+                    flag: flag.as_bytes().to_vec(),
+                    id: id_in_value(value).to_vec(),
+                    assigns: role == Role::Assign,
+                });
+            }
+        } else if let Some((subcommand, value)) = subcommand(words, at, agent).filter(|_| !forked) {
+            found.push(Found {
+                at,
+                flag: subcommand.as_bytes().to_vec(),
+                id: id_in_value(value).to_vec(),
+                assigns: false,
+            });
+        }
+    }
+    found
+}
+
+/// Where the options of a program end. What an agent is given behind `--` is text for it, unless
+/// that is an agent's command line again, as behind a host process.
+fn end_of_options(words: &[&[u8]], agent: Option<&'static Signs>) -> usize {
+    let end = words.iter().position(|word| *word == b"--");
+    match end {
+        Some(end) if agent.is_some() => {
+            let next = words.get(end + 1);
+            let goes_on = next.is_some_and(|next| Signs::of_program(next).is_some());
+            if goes_on { words.len() } else { end }
+        }
+        _ => words.len(),
+    }
+}
+
+/// `FLAG ID`, `FLAG=ID` and, for short flags, `-rID`.
+fn flag_and_value<'a>(
+    word: &'a [u8],
+    next: Option<&'a [u8]>,
+    agent: Option<&'static Signs>,
+) -> Option<(&'static str, Role, &'a [u8])> {
+    if word.first() != Some(&b'-') {
+        return None;
+    }
+    let anywhere = [(SESSION_ID, Role::Assign), (RESUME, Role::Resume)];
+    let own = agent.map_or(&[][..], |agent| agent.flags);
+    let flags = own
+        .iter()
+        .map(|flag| (flag.text, flag.role))
+        .chain(anywhere);
+    for (flag, role) in flags {
+        let Some(rest) = word.strip_prefix(flag.as_bytes()) else {
+            continue;
+        };
+        let value = match rest {
+            [] => next.filter(|next| !next.starts_with(b"-")),
+            [b'=', value @ ..] => Some(value),
+            value if flag.len() == 2 => Some(value),
+            _ => None,
+        };
+        if let Some(value) = value.filter(|value| !value.is_empty()) {
+            return Some((flag, role, value));
+        }
+    }
+    None
+}
+
+/// `SUBCOMMAND ID`, with options between and a prompt behind.
+fn subcommand<'a>(
+    words: &[&'a [u8]],
+    at: usize,
+    agent: Option<&'static Signs>,
+) -> Option<(&'static str, &'a [u8])> {
+    let known = agent?.subcommands;
+    let subcommand = known.iter().find(|known| known.as_bytes() == words[at])?;
+    let rest = &words[at + 1..];
+    let mut operands = rest.iter().filter(|word| !word.starts_with(b"-"));
+    let value = rest
+        .iter()
+        .find(|word| id::looks_like_one(word))
+        .or_else(|| operands.next())?;
+    Some((subcommand, value))
+}
+
+/// The id that a flag's value names: itself, or the end of the name of a transcript's file.
+fn id_in_value(value: &[u8]) -> &[u8] {
+    let Some(path) = value.strip_suffix(b".jsonl") else {
+        return value;
+    };
+    let stem = crate::program::base(path);
+    let tail = stem.len().checked_sub(36).map(|at| stem.split_at(at));
+    match tail {
+        Some(([.., b'-' | b'_'], uuid)) if id::is_uuid(uuid) => uuid,
+        _ => stem,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const A: &str = "00000000-0000-4000-8000-0000000000a1";
+    const B: &str = "00000000-0000-4000-8000-0000000000b2";
+
+    /// What the arguments claim, as `by:index:flag:id`, in one string.
+    fn claims(argv: &[&str]) -> String {
+        let argv: Vec<&[u8]> = argv.iter().map(|word| word.as_bytes()).collect();
+        let program = Program::of(&argv, None);
+        let shown = of_argv(&argv, &program).into_iter().map(|claim| {
+            let by = serde_json::to_string(&claim.evidence.by).unwrap();
+            let id = String::from_utf8(claim.id).unwrap();
+            let id = id.replace(A, "A").replace(B, "B");
+            let flag = claim.evidence.flag.unwrap();
+            let index = claim.evidence.index.unwrap();
+            format!("{}:{index}:{flag}:{id}", by.trim_matches('"'))
+        });
+        shown.collect::<Vec<_>>().join(" ")
+    }
+
+    #[test]
+    fn flags_and_their_forms() {
+        let joined = format!("-r{A}");
+        let equals = format!("--session-id={A}");
+        let path = format!("/h/.claude/projects/-w/{A}.jsonl");
+        let rollout = format!("/c/rollout-2026-11-29T14-26-21-{A}.jsonl");
+        let table: &[(&[&str], &str)] = &[
+            (&["claude", "--session-id", A], "argv:1:--session-id:A"),
+            (&["claude", &equals], "argv:1:--session-id:A"),
+            (&["anything", "--session-id", A], "argv:1:--session-id:A"),
+            (&["anything", "--resume", A], "argv:1:--resume:A"),
+            (&["claude", "--resume", "--verbose", A], ""),
+            (&["claude", "--RESUME", A], ""),
+            (&["claude", "-r", A], "argv:1:-r:A"),
+            (&["claude", &joined], "argv:1:-r:A"),
+            (&["/bin/sh", "/opt/bin/claude", "-r", A], "argv:2:-r:A"),
+            (&["screen", "-r", A], ""),
+            (&["anything", "-r", A], ""),
+            (&["grep", "-r", A, "."], ""),
+            (&["rg", "-s", A], ""),
+            (&["grep", "--resume", A], ""),
+            (&["opencode", "-s", A], "argv:1:-s:A"),
+            (&["grok", "-s", A], "argv:1:-s:A"),
+            (&["agy", "--conversation", A], "argv:1:--conversation:A"),
+            (&["codex", "resume", A], "argv:1:resume:A"),
+            (
+                &["codex", "exec", "resume", "-c", "x=1", A, "go on"],
+                "argv:2:resume:A",
+            ),
+            (&["codex", "resume", "--last"], ""),
+            (&["git", "resume", A], ""),
+            (&["claude", "--resume", &path], "argv:1:--resume:A"),
+            (&["pi", "--session", &rollout], "argv:1:--session:A"),
+            (&["claude", "-p", "--", "--session-id", A], ""),
+            (
+                &[
+                    "claude",
+                    "bg-pty-host",
+                    "--",
+                    "claude.exe",
+                    "--session-id",
+                    A,
+                ],
+                "argv:4:--session-id:A",
+            ),
+            (
+                &["wrapper", "--", "claude", "--session-id", A],
+                "argv:3:--session-id:A",
+            ),
+            (&["vim", "--session-id", A], ""),
+            (&["tmux: server", "new", "--session-id", A], ""),
+            (&["reap", "--session-id", A], ""),
+            (&["claude", "--session-id", ""], ""),
+            (&["claude --resume"], ""),
+        ];
+        for (argv, want) in table {
+            assert_eq!(claims(argv), *want, "{argv:?}");
+        }
+    }
+
+    #[test]
+    fn a_fork_reads_one_session_and_holds_another() {
+        let table: &[(&[&str], &str)] = &[
+            (&["claude", "--resume", A, "--fork-session"], ""),
+            (&["claude", "--fork-session", "-r", A], ""),
+            (
+                &["claude", "--resume", A, "--fork-session", "--session-id", B],
+                "argv:4:--session-id:B",
+            ),
+            (&["grok", "-r", A, "--fork-session", "-s", B], "argv:4:-s:B"),
+            (&["opencode", "-s", A, "--fork"], ""),
+            (&["opencode", "-s", A], "argv:1:-s:A"),
+            (&["codex", "fork", A], ""),
+            (&["pi", "--fork", A], ""),
+            (&["anything", "--resume", A, "--fork"], "argv:1:--resume:A"),
+        ];
+        for (argv, want) in table {
+            assert_eq!(claims(argv), *want, "{argv:?}");
+        }
+    }
+
+    #[test]
+    fn titles_written_over_the_arguments() {
+        let title = format!("claude -r {A} (working)");
+        assert_eq!(claims(&[&title]), "argv:0:-r:A");
+        assert_eq!(claims(&[&title, "", ""]), "argv:0:-r:A");
+        assert_eq!(claims(&["pi", "", ""]), "");
+    }
+
+    #[test]
+    fn wrappers_carry_it_in_json_or_shell_text() {
+        let json = format!(r#"{{"command":"claude","args":["--session-id","{A}"]}}"#);
+        let short = format!(r#"{{"command":"/opt/claude","args":["-r","{A}"]}}"#);
+        let fork = format!(r#"{{"args":["--resume","{A}","--fork-session"]}}"#);
+        let shell = format!("cd /w && exec claude --resume {A}");
+        let table: &[(&[&str], &str)] = &[
+            (&["node", "w.js", &json], "argv-json:2:--session-id:A"),
+            (&["node", "w.js", &short], "argv-json:2:-r:A"),
+            (&["node", "w.js", &fork], ""),
+            (&["vim", &json, "w.js"], ""),
+            (&["sh", "-c", &shell], "argv-shell:2:--resume:A"),
+            (&["echo", &shell], ""),
+            (&["node", "w.js", &shell], ""),
+        ];
+        for (argv, want) in table {
+            assert_eq!(claims(argv), *want, "{argv:?}");
+        }
+    }
+}

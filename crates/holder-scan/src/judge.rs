@@ -1,0 +1,410 @@
+//! The judgement: who holds what was asked for, whose it is, and what that comes to.
+//!
+//! Everything here is a pure function of a [`Snapshot`].
+
+use std::collections::HashSet;
+
+use serde::Serialize;
+
+use crate::claimed::{self, Member};
+use crate::criteria::Criteria;
+use crate::evidence::{By, Evidence};
+use crate::id::SessionId;
+use crate::snapshot::Snapshot;
+use crate::tree::{self, Tree};
+
+/// What a process is to the caller.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Class {
+    /// Of the caller's own: every criterion is confirmed on the root of its tree.
+    Own,
+    /// Anybody else's.
+    Foreign,
+    /// The caller, an ancestor of it, or of its pipeline.
+    #[serde(rename = "self")]
+    Family,
+    /// It only names what was asked for.
+    Mention,
+    /// The id is in its environment: an agent's tool has started it.
+    Descendant,
+}
+
+/// What the look came to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Verdict {
+    /// Nobody holds it.
+    Free,
+    /// A husk of the caller's own does, or a process without an agent.
+    Own,
+    /// The caller's own does, and an agent lives in it.
+    OwnActive,
+    /// Somebody else does.
+    Foreign,
+    /// Nobody was seen, and not everybody could be looked at.
+    Unknown,
+}
+
+/// What is asked of a snapshot. What is asked beside sessions has been looked for while the
+/// snapshot was made, and is in its rows.
+#[derive(Clone, Debug, Default)]
+pub struct Question {
+    /// The sessions.
+    pub ids: Vec<SessionId>,
+    /// What makes a holder the caller's own.
+    pub criteria: Criteria,
+    /// Whether those are wanted as well that only name a session.
+    pub mentions: bool,
+    /// Whether the caller's own family is wanted as well.
+    pub include_self: bool,
+}
+
+/// One process that has to do with the question.
+#[derive(Clone, Debug)]
+pub struct Finding {
+    /// Its index among the snapshot's rows.
+    pub row: usize,
+    /// The session of the question, if it is about one.
+    pub session: Option<usize>,
+    /// What speaks for it, the strongest first.
+    pub evidence: Vec<Evidence>,
+    /// Whose it is.
+    pub class: Class,
+    /// Whether it counts in the verdict, and as what.
+    pub counts_as: Option<Class>,
+    /// The tree it belongs to.
+    pub tree: Tree,
+    /// Whether it only carries the session for the agent that it starts.
+    pub carrier: bool,
+    /// Whether it is a daemon that serves several sessions.
+    pub shared: bool,
+}
+
+/// The judgement on a snapshot.
+#[derive(Clone, Debug, Default)]
+pub struct Judgement {
+    /// What was found, by session and pid.
+    pub findings: Vec<Finding>,
+}
+
+impl Judgement {
+    /// How many hold.
+    pub fn holders(&self) -> usize {
+        self.counted().count()
+    }
+
+    /// What it comes to after a look that was `complete` or not.
+    pub fn verdict(&self, complete: bool) -> Verdict {
+        let mut classes = self.counted();
+        if classes.any(|(class, _)| class == Class::Foreign) {
+            return Verdict::Foreign;
+        }
+        let own: Vec<bool> = self.counted().map(|(_, active)| active).collect();
+        match (own.is_empty(), own.contains(&true), complete) {
+            (false, true, _) => Verdict::OwnActive,
+            (false, false, _) => Verdict::Own,
+            (true, _, true) => Verdict::Free,
+            (true, _, false) => Verdict::Unknown,
+        }
+    }
+
+    fn counted(&self) -> impl Iterator<Item = (Class, bool)> + '_ {
+        self.findings.iter().filter_map(|finding| {
+            // An ancestor of the caller is at work: its caller asks.
+            let active = finding.tree.active || finding.class == Class::Family;
+            finding.counts_as.map(|class| (class, active))
+        })
+    }
+}
+
+/// Gives the path behind links, where it can.
+pub type Resolve<'a> = &'a dyn Fn(&[u8]) -> Option<Vec<u8>>;
+
+/// Judges a snapshot.
+pub fn judge(snapshot: &Snapshot, question: &Question, resolve: Resolve<'_>) -> Judgement {
+    let members = claimed::members(snapshot);
+    let judge = Judge {
+        own: members
+            .iter()
+            .map(|member| {
+                question.criteria.any() && question.criteria.are_met_by(member.row, resolve)
+            })
+            .collect(),
+        snapshot,
+        question,
+        members,
+    };
+    let mut findings = Vec::new();
+    for (session, id) in question.ids.iter().enumerate() {
+        let is = |word: &[u8]| id.is(word);
+        findings.extend(judge.holders(Some(session), &is));
+        if question.mentions {
+            judge.add_mentions(session, id, &mut findings);
+        }
+    }
+    // Of processes that hold a session the rest is said there.
+    let said: HashSet<usize> = findings.iter().map(|finding| finding.row).collect();
+    let rest = judge.holders(None, &|_| false);
+    findings.extend(
+        rest.into_iter()
+            .filter(|finding| !said.contains(&finding.row)),
+    );
+    findings.retain(|finding| judge.is_shown(finding));
+    findings.sort_by_key(|finding| (finding.session.unwrap_or(usize::MAX), finding.row));
+    Judgement { findings }
+}
+
+/// The processes of the caller's own, by their roots, whatever they hold: those that meet the
+/// criteria and have no ancestor that does.
+pub fn own_roots(snapshot: &Snapshot, criteria: &Criteria, resolve: Resolve<'_>) -> Vec<usize> {
+    let members = claimed::members(snapshot);
+    let met = |member: &Member<'_>| {
+        criteria.any()
+            && criteria.are_met_by(member.row, resolve)
+            && criteria.has_record_of(member.row)
+            && (criteria.uid.is_some() || is_users(member, snapshot))
+            && !snapshot.family.contains(&member.row.pid)
+    };
+    let own: Vec<bool> = members.iter().map(met).collect();
+    (0..members.len())
+        .filter(|&at| {
+            own[at]
+                && !tree::ancestors(&members, at)
+                    .iter()
+                    .any(|&above| own[above])
+        })
+        .collect()
+}
+
+/// A process of another user is nobody's own by accident. One whose user is not known is judged
+/// by the criteria alone.
+fn is_users(member: &Member<'_>, snapshot: &Snapshot) -> bool {
+    match (member.row.uid, snapshot.caller_uid) {
+        (Some(uid), Some(caller)) => uid == caller,
+        _ => true,
+    }
+}
+
+struct Judge<'a> {
+    snapshot: &'a Snapshot,
+    question: &'a Question,
+    members: Vec<Member<'a>>,
+    /// Which members meet the criteria that are about one process.
+    own: Vec<bool>,
+}
+
+impl Judge<'_> {
+    /// The holders of one session, or, without one, of what else was asked for.
+    fn holders(&self, session: Option<usize>, is: &dyn Fn(&[u8]) -> bool) -> Vec<Finding> {
+        let locked = self.lock_owners(is);
+        let mut found: Vec<(usize, Vec<Evidence>)> = Vec::new();
+        for (at, member) in self.members.iter().enumerate() {
+            let mut evidence: Vec<Evidence> = member
+                .claims
+                .iter()
+                .filter(|claim| is(&claim.id))
+                .map(|claim| claim.evidence.clone())
+                .collect();
+            if evidence.iter().all(|evidence| evidence.superseded)
+                || self.waits_for_another(at, &evidence, &locked)
+            {
+                evidence.clear();
+            }
+            if session.is_none() || !evidence.is_empty() {
+                evidence.extend(member.row.found.iter().cloned());
+            }
+            if !evidence.is_empty() {
+                found.push((at, evidence));
+            }
+        }
+        let holding: HashSet<usize> = found.iter().map(|(at, _)| *at).collect();
+        let scene = tree::Scene {
+            members: &self.members,
+            holding: &holding,
+            own: &self.own,
+            by_record: self.question.criteria.records.is_some(),
+            recorded: &|at| self.is_recorded(at),
+            family: &self.snapshot.family,
+            by_session: session.is_some(),
+            named_wrapper: !self.question.criteria.args.is_empty(),
+            is,
+        };
+        let trees: Vec<Tree> = found.iter().map(|(at, _)| scene.tree(*at)).collect();
+        let shared: HashSet<usize> = found
+            .iter()
+            .zip(&trees)
+            .filter(|((at, _), _)| self.members[*at].is_shared())
+            .map(|(_, tree)| tree.root)
+            .collect();
+        found
+            .into_iter()
+            .zip(trees)
+            .map(|((at, evidence), tree)| {
+                let shared = shared.contains(&tree.root) || self.members[tree.root].is_shared();
+                let class = self.class(at, &tree, shared);
+                Finding {
+                    row: at,
+                    session,
+                    carrier: evidence.iter().all(|evidence| evidence.by.is_carried()),
+                    counts_as: self.counts_as(at, class, &tree, shared, &evidence),
+                    evidence,
+                    class,
+                    tree,
+                    shared,
+                }
+            })
+            .collect()
+    }
+
+    /// Who owns the kernel's lock for the session.
+    fn lock_owners(&self, is: &dyn Fn(&[u8]) -> bool) -> Vec<usize> {
+        let owns = |member: &Member<'_>| {
+            member
+                .current()
+                .any(|claim| claim.evidence.by == By::Lock && is(&claim.id))
+        };
+        let members = self.members.iter().enumerate();
+        members
+            .filter(|(_, member)| owns(member))
+            .map(|(at, _)| at)
+            .collect()
+    }
+
+    /// Whether an agent that locks its sessions only names this one, while somebody outside of its
+    /// tree has the lock: it waits on its lock screen.
+    fn waits_for_another(&self, at: usize, evidence: &[Evidence], owners: &[usize]) -> bool {
+        let locks = self.members[at]
+            .program
+            .agent
+            .is_some_and(|agent| !agent.locks.is_empty());
+        let related = |owner: usize| {
+            owner == at
+                || tree::ancestors(&self.members, owner).contains(&at)
+                || tree::ancestors(&self.members, at).contains(&owner)
+        };
+        locks
+            && !owners.is_empty()
+            && evidence.iter().all(|evidence| evidence.by >= By::Argv)
+            && !owners.iter().any(|&owner| related(owner))
+    }
+
+    fn class(&self, at: usize, tree: &Tree, shared: bool) -> Class {
+        if self.snapshot.family.contains(&self.members[at].row.pid) {
+            Class::Family
+        } else {
+            self.owner(tree, shared)
+        }
+    }
+
+    /// Whose a tree is: when in doubt, somebody else's.
+    fn owner(&self, tree: &Tree, shared: bool) -> Class {
+        let criteria = &self.question.criteria;
+        let root = &self.members[tree.root];
+        let users = criteria.uid.is_some() || is_users(root, self.snapshot);
+        let recorded = criteria.records.is_none()
+            || tree.line.iter().any(|&at| self.is_recorded(at))
+            || tree::below(&self.members, tree.root).any(|at| self.is_recorded(at));
+        if !shared && users && recorded && self.own[tree.root] {
+            Class::Own
+        } else {
+            Class::Foreign
+        }
+    }
+
+    /// An ancestor of the caller that holds by more than what it is to start is heard of, so that a
+    /// caller inside of the holding agent does not take the session for free.
+    fn counts_as(
+        &self,
+        at: usize,
+        class: Class,
+        tree: &Tree,
+        shared: bool,
+        evidence: &[Evidence],
+    ) -> Option<Class> {
+        if class != Class::Family {
+            return Some(class);
+        }
+        let above = self.snapshot.ancestors.contains(&self.members[at].row.pid);
+        let holds = evidence
+            .iter()
+            .any(|evidence| !evidence.superseded && !evidence.by.is_carried());
+        (above && holds && !evidence.iter().all(|evidence| only_names(evidence.by)))
+            .then(|| self.owner(tree, shared))
+    }
+
+    fn is_recorded(&self, at: usize) -> bool {
+        let criteria = &self.question.criteria;
+        criteria.records.is_some() && criteria.has_record_of(self.members[at].row)
+    }
+
+    fn is_shown(&self, finding: &Finding) -> bool {
+        finding.class != Class::Family || finding.counts_as.is_some() || self.question.include_self
+    }
+
+    /// Those that name the session and do not hold it.
+    fn add_mentions(&self, session: usize, id: &SessionId, findings: &mut Vec<Finding>) {
+        let holding: HashSet<usize> = findings
+            .iter()
+            .filter(|finding| finding.session == Some(session))
+            .map(|finding| finding.row)
+            .collect();
+        for (at, member) in self.members.iter().enumerate() {
+            if holding.contains(&at) {
+                continue;
+            }
+            let mut evidence: Vec<Evidence> = member
+                .claims
+                .iter()
+                .filter(|claim| id.is(&claim.id))
+                .map(|claim| claim.evidence.clone())
+                .collect();
+            let argv = member
+                .row
+                .argv
+                .as_deref()
+                .unwrap_or_default()
+                .iter()
+                .enumerate();
+            if evidence.is_empty() {
+                let named = argv.filter(|(_, argument)| id.is_in(argument));
+                evidence.extend(named.map(|(index, _)| Evidence::at(By::Mention, index)));
+            }
+            let mut class = Class::Mention;
+            let env = member.row.env.as_deref().unwrap_or_default().iter();
+            let inherited =
+                env.filter(|(_, value)| value.as_deref().is_some_and(|value| id.is_in(value)));
+            for (name, _) in inherited {
+                if evidence.iter().all(|evidence| evidence.by == By::Env) {
+                    class = Class::Descendant;
+                }
+                evidence.push(Evidence {
+                    name: Some(String::from_utf8_lossy(name).into_owned()),
+                    ..Evidence::by(By::Env)
+                });
+            }
+            if evidence.is_empty() {
+                continue;
+            }
+            if self.snapshot.family.contains(&member.row.pid) {
+                class = Class::Family;
+            }
+            findings.push(Finding {
+                row: at,
+                session: Some(session),
+                evidence,
+                class,
+                counts_as: None,
+                tree: Tree::alone(at),
+                carrier: false,
+                shared: false,
+            });
+        }
+    }
+}
+
+/// Evidence that an ancestor of the caller may have because of the question itself: the script that
+/// asks was given the same word, or has set the variable.
+fn only_names(by: By) -> bool {
+    matches!(by, By::Arg | By::Env | By::Mention)
+}

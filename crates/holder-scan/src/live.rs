@@ -1,0 +1,421 @@
+//! The live process table as a snapshot: one quick look at everybody, a close one at those who may
+//! have to do with the question.
+
+use std::collections::{HashMap, HashSet};
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use process::{Entry, Here, Pid, Reader, Sight, Table, own_family, terminal_name};
+use records::Deadline;
+
+use crate::bounded::bounded;
+use crate::glance::{Glance, Glancer};
+use crate::id::SessionId;
+use crate::judge::{Question, Resolve};
+use crate::look::Look;
+use crate::path;
+use crate::program::Program;
+use crate::snapshot::{Open, Row, Snapshot};
+use crate::stores::{self, Homes, Stores};
+use crate::targets::Targets;
+
+/// How often the list of processes is read again for new ones.
+const ROUNDS: usize = 3;
+
+/// How often a process that changes while it is read is read again.
+const TRIES: usize = 4;
+
+/// Which processes are wanted.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Scope {
+    /// Those that have to do with the question.
+    Asked,
+    /// Those that hold any session, or meet the criteria.
+    Holding,
+    /// All.
+    All,
+}
+
+/// A question to the live table.
+pub struct Request<'a> {
+    /// What is asked about sessions, and what makes a holder one's own.
+    pub question: &'a Question,
+    /// What else is asked for.
+    pub targets: &'a Targets,
+    /// Which processes are wanted.
+    pub scope: Scope,
+    /// Only processes of this user.
+    pub uid: Option<u32>,
+    /// When to stop.
+    pub deadline: Deadline,
+    /// Gives the path behind links.
+    pub resolve: Resolve<'a>,
+}
+
+/// Reads the live table.
+pub fn scan(here: &Here, request: &Request<'_>) -> (Snapshot, Look) {
+    let mut look = Look::default();
+    if let Some(why) = here.distrust() {
+        look.fail(why);
+        return (Snapshot::default(), look);
+    }
+    if let Some(why) = process::concealment() {
+        look.fail(format!("{why}: some processes do not show up"));
+    }
+    let mut scan = Scan {
+        here,
+        request,
+        glancer: Glancer::new(request),
+        reader: Reader::new(),
+        look,
+        glances: HashMap::new(),
+        stores: Arc::default(),
+        rows: HashMap::new(),
+        family: HashSet::new(),
+        ancestors: HashSet::new(),
+    };
+    scan.run();
+    scan.finish()
+}
+
+struct Scan<'a> {
+    here: &'a Here,
+    request: &'a Request<'a>,
+    glancer: Glancer<'a>,
+    reader: Reader,
+    look: Look,
+    glances: HashMap<Pid, Glance>,
+    stores: Arc<Stores>,
+    rows: HashMap<Pid, Row>,
+    family: HashSet<Pid>,
+    ancestors: HashSet<Pid>,
+}
+
+impl Scan<'_> {
+    fn run(&mut self) {
+        for round in 0..ROUNDS {
+            let pids = match self.reader.pids() {
+                Ok(pids) => pids,
+                Err(error) => {
+                    self.look
+                        .fail(format!("the process table cannot be read: {error}"));
+                    return;
+                }
+            };
+            let new = self.glance_at(&pids);
+            if self.request.deadline.passed() {
+                self.look
+                    .fail("the deadline passed before everything was read");
+            }
+            if round > 0 && new.is_empty() {
+                break;
+            }
+            self.look_into_stores(&new, round == 0);
+            let candidates = self.candidates(&new);
+            if !candidates.is_empty() {
+                self.collect(&candidates);
+            }
+        }
+    }
+
+    /// Looks at those that are new, and at those that had no arguments before: a process has none
+    /// for a moment while it executes another program.
+    fn glance_at(&mut self, pids: &[Pid]) -> Vec<Pid> {
+        let mut new = Vec::new();
+        for &pid in pids {
+            if self
+                .glances
+                .get(&pid)
+                .is_some_and(|glance| !glance.was_empty)
+            {
+                continue;
+            }
+            if self.request.deadline.passed() {
+                break;
+            }
+            let known = self.glances.contains_key(&pid);
+            if let Some(glance) = self.glancer.glance(pid, &mut self.look) {
+                if !known || !glance.was_empty {
+                    new.push(pid);
+                }
+                self.glances.insert(pid, glance);
+            }
+        }
+        new
+    }
+
+    fn look_into_stores(&mut self, new: &[Pid], first: bool) {
+        let question = self.request.question;
+        let wanted = match self.request.scope {
+            Scope::Asked => !question.ids.is_empty(),
+            Scope::Holding => true,
+            Scope::All => false,
+        };
+        let agents: Vec<Pid> = new
+            .iter()
+            .copied()
+            .filter(|pid| {
+                self.glances
+                    .get(pid)
+                    .is_some_and(|glance| glance.agent.is_some())
+            })
+            .collect();
+        if !wanted || (!first && agents.is_empty()) {
+            return;
+        }
+        let mut homes = stores::homes(|name| std::env::var_os(name).map(PathBuf::from));
+        for pid in agents {
+            homes.extend(self.homes_of(pid));
+        }
+        let pids: HashSet<Pid> = self.glances.keys().copied().collect();
+        let ids: Vec<SessionId> = question.ids.clone();
+        let found = bounded(self.request.deadline, move || {
+            stores::look(&homes, &pids, &ids)
+        });
+        match found {
+            Some(found) => self.stores = Arc::new(found),
+            None => self.look.fail("the agents' folders do not answer"),
+        }
+    }
+
+    /// Where a running agent has its folder.
+    fn homes_of(&mut self, pid: Pid) -> Homes {
+        let agent = self.glances.get(&pid).and_then(|glance| glance.agent);
+        let environ = self.reader.environ(pid).unwrap_or_default();
+        let variable = |name: &str| {
+            let value = environ
+                .iter()
+                .find_map(|pair| pair.strip_prefix(name.as_bytes())?.strip_prefix(b"="))?;
+            Some(path::to_path(value))
+        };
+        agent
+            .and_then(|agent| stores::home(agent, &variable))
+            .into_iter()
+            .collect()
+    }
+
+    /// Those of `new` that may have to do with the question.
+    fn candidates(&mut self, new: &[Pid]) -> HashSet<Pid> {
+        let all = self.request.scope != Scope::Asked;
+        let sessions =
+            !self.request.question.ids.is_empty() || self.request.scope == Scope::Holding;
+        let stores = Arc::clone(&self.stores);
+        let mut found = HashSet::new();
+        for &pid in new {
+            let Some(glance) = self.glances.get(&pid) else {
+                continue;
+            };
+            let (may_hold, is_candidate) = (glance.may_hold_files, glance.is_candidate());
+            let by_file = sessions && (may_hold || stores.has_files) && self.has_session_file(pid);
+            let locked = stores.locks.iter().any(|(lock, _)| lock.pid == Some(pid));
+            let named = stores
+                .rows
+                .get(&pid)
+                .is_some_and(|rows| rows.iter().any(|row| self.is_asked(&row.registered.id)));
+            if is_candidate || by_file || locked || named || self.request.scope == Scope::All {
+                found.insert(pid);
+            }
+        }
+        if let Some(uid) = self.request.uid.filter(|_| !all) {
+            found.retain(|&pid| self.reader.uid(pid) == Ok(uid));
+        }
+        found
+    }
+
+    fn is_asked(&self, id: &[u8]) -> bool {
+        self.request.scope != Scope::Asked
+            || self.request.question.ids.iter().any(|asked| asked.is(id))
+    }
+
+    fn has_session_file(&mut self, pid: Pid) -> bool {
+        let open = self.reader.descriptors(pid).unwrap_or_default();
+        open.iter().any(|(_, path)| {
+            let path = path::bytes_of(path);
+            path.first() == Some(&b'/')
+                && self
+                    .glancer
+                    .session_in(&path)
+                    .is_some_and(|id| self.is_asked(id))
+        })
+    }
+
+    /// Reads the candidates, their ancestors, and what lives below any of them that may be a root.
+    fn collect(&mut self, candidates: &HashSet<Pid>) {
+        let table = match Table::read(&mut self.reader) {
+            Ok(table) => table,
+            Err(error) => {
+                self.look
+                    .fail(format!("the process table cannot be read: {error}"));
+                return;
+            }
+        };
+        self.family.extend(own_family(&table, &mut self.reader));
+        self.ancestors.extend(table.ancestors(Pid::own()));
+        let mut roots: HashSet<Pid> = candidates.clone();
+        for &pid in candidates {
+            self.add_row(pid, &table);
+            if self.request.scope == Scope::All {
+                continue;
+            }
+            for above in table.ancestors(pid) {
+                if above.is_init() {
+                    break;
+                }
+                self.add_row(above, &table);
+                if self.may_be_root(above) {
+                    roots.insert(above);
+                }
+            }
+        }
+        if self.request.scope == Scope::All {
+            return;
+        }
+        let roots: Vec<Pid> = roots.into_iter().collect();
+        for below in table.descendants(&roots) {
+            self.add_row(below, &table);
+        }
+    }
+
+    /// Whether a process above a candidate may be what the candidate is judged by.
+    fn may_be_root(&self, pid: Pid) -> bool {
+        let Some(row) = self.rows.get(&pid).filter(|_| !self.family.contains(&pid)) else {
+            return false;
+        };
+        let argv = row.argv.as_deref().unwrap_or_default();
+        let program = Program::of(argv, row.exe.as_deref());
+        let criteria = &self.request.question.criteria;
+        program.agent.is_some()
+            || !crate::claims::of_argv(argv, &program).is_empty()
+            || (criteria.any() && criteria.are_met_by(row, self.request.resolve))
+    }
+
+    fn add_row(&mut self, pid: Pid, table: &Table) {
+        if self.rows.contains_key(&pid) || table.get(pid).is_none_or(|entry| entry.kernel_thread) {
+            return;
+        }
+        if let Some(row) = self.read_row(pid) {
+            self.rows.insert(pid, row);
+        }
+    }
+
+    /// Reads one process whole. Who it is and what it runs is read before and after the rest, so
+    /// that no row is of two processes, or of two programs that one process has run.
+    fn read_row(&mut self, pid: Pid) -> Option<Row> {
+        for _ in 0..TRIES {
+            let before = self.reader.entry(pid).ok()?;
+            if before.state.is_zombie() && self.reader.is_dead(&before) {
+                return None;
+            }
+            let argv = self.reader.argv(pid);
+            let mut row = self.read_rest(&before);
+            let again = self.reader.argv(pid);
+            let Sight::Alive(handle) = self.here.look(pid) else {
+                return None;
+            };
+            let after = handle.entry()?;
+            // A process between two programs has no arguments.
+            let steady = argv == again
+                && after.start == before.start
+                && (argv.as_ref().is_ok_and(|argv| !argv.is_empty()) || argv.is_err());
+            if steady || (after.start == before.start && argv == again && row.exe.is_none()) {
+                row.argv = argv.ok();
+                row.ident = Some(handle.ident().clone());
+                self.add_registry(&mut row, &before);
+                return Some(row);
+            }
+        }
+        self.look
+            .fail(format!("process {pid} changed whenever it was read"));
+        None
+    }
+
+    fn read_rest(&mut self, entry: &Entry) -> Row {
+        let pid = entry.pid;
+        let glance = self.glances.get(&pid);
+        let found = glance
+            .map(|glance| glance.found.clone())
+            .unwrap_or_default();
+        let needs_env = self.glancer.needs_env() || self.request.scope == Scope::All;
+        let started = entry.start.wall_clock();
+        let mut row = Row {
+            pgid: entry.pgid,
+            sid: entry.sid,
+            uid: self.reader.uid(pid).ok(),
+            name: entry.name.clone(),
+            state: entry.state.0,
+            foreground: entry.tpgid > 0 && entry.tpgid == entry.pgid,
+            tty: terminal_name(entry.tty),
+            age: started.map(|started| started.elapsed().unwrap_or_default()),
+            exe: self.reader.exe(pid).ok().map(|exe| path::bytes_of(&exe)),
+            cwd: self.reader.cwd(pid).ok().map(|cwd| path::bytes_of(&cwd)),
+            found,
+            ..Row::new(pid, entry.ppid)
+        };
+        if needs_env {
+            row.env = self
+                .reader
+                .environ(pid)
+                .ok()
+                .map(|environ| environ.iter().filter_map(|pair| split_pair(pair)).collect());
+        }
+        row.open = self.session_files(pid);
+        row
+    }
+
+    /// The files of sessions that a process has open.
+    fn session_files(&mut self, pid: Pid) -> Option<Vec<Open>> {
+        let open = self.reader.descriptors(pid).ok();
+        let mut files = Vec::new();
+        for (fd, target) in open.iter().flatten() {
+            let path = path::bytes_of(target);
+            if self.glancer.session_in(&path).is_none() {
+                continue;
+            }
+            let mounts = self.glancer.mounts(pid);
+            let info = self.reader.descriptor(pid, *fd, &mounts);
+            files.push(Open {
+                fd: Some(fd.to_string()),
+                path,
+                locked: info.is_ok_and(|info| info.locked),
+            });
+        }
+        // The kernel's list names the owner of a lock even where its descriptors cannot be read.
+        for (lock, path) in &self.stores.locks {
+            let path = path::bytes_of(path);
+            let known = files.iter().any(|open| open.locked && open.path == path);
+            if lock.pid == Some(pid) && !known {
+                files.push(Open {
+                    fd: None,
+                    path,
+                    locked: true,
+                });
+            }
+        }
+        (open.is_some() || !files.is_empty()).then_some(files)
+    }
+
+    fn add_registry(&self, row: &mut Row, entry: &Entry) {
+        let rows = self.stores.rows.get(&row.pid).into_iter().flatten();
+        let meant = rows.filter(|written| written.means(entry, self.here));
+        row.registry = meant.map(|written| written.registered.clone()).collect();
+    }
+
+    fn finish(mut self) -> (Snapshot, Look) {
+        self.look.processes = self.glances.len();
+        let mut rows: Vec<Row> = self.rows.into_values().collect();
+        rows.sort_by_key(|row| row.pid);
+        let snapshot = Snapshot {
+            rows,
+            family: self.family,
+            ancestors: self.ancestors,
+            caller_uid: Some(nix::unistd::geteuid().as_raw()),
+        };
+        (snapshot, self.look)
+    }
+}
+
+/// `NAME=VALUE`.
+fn split_pair(pair: &[u8]) -> Option<(Vec<u8>, Option<Vec<u8>>)> {
+    let at = pair.iter().position(|&byte| byte == b'=')?;
+    Some((pair[..at].to_vec(), Some(pair[at + 1..].to_vec())))
+}

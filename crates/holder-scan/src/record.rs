@@ -1,0 +1,206 @@
+//! The records that are printed, with all their keys in order.
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use process::{Identity, Pid};
+use records::text::{Argv, lossy};
+use serde::Serialize;
+
+use crate::evidence::Evidence;
+use crate::judge::{Class, Finding, Question, Verdict};
+use crate::snapshot::{Row, Snapshot};
+
+/// What is printed of any process.
+#[derive(Clone, Debug, Serialize)]
+pub struct ProcessKeys {
+    pid: Pid,
+    ident: Option<Identity>,
+    ppid: i32,
+    pgid: i32,
+    sid: i32,
+    uid: Option<u32>,
+    name: String,
+    state: char,
+    foreground: bool,
+    exe: Option<String>,
+    argv: Option<Vec<String>>,
+    argv_cut: bool,
+    cwd: Option<String>,
+    tty: Option<String>,
+}
+
+impl ProcessKeys {
+    /// The keys of `row`, and whether any of its bytes had to be replaced.
+    fn new(row: &Row, full_argv: bool) -> (ProcessKeys, bool) {
+        let mut is_lossy = false;
+        let mut text = |bytes: &[u8]| {
+            let (text, lost) = lossy(bytes);
+            is_lossy |= lost;
+            text
+        };
+        let name = text(&row.name);
+        let exe = row.exe.as_deref().map(&mut text);
+        let cwd = row.cwd.as_deref().map(&mut text);
+        let arguments = row
+            .argv
+            .as_ref()
+            .map(|argv| Argv::new(argv.iter().map(Vec::as_slice), full_argv));
+        let (cut, lost) = arguments
+            .as_ref()
+            .map_or((false, false), |argv| (argv.argv_cut, argv.lossy));
+        let keys = ProcessKeys {
+            pid: row.pid,
+            ident: row.ident.clone(),
+            ppid: row.ppid,
+            pgid: row.pgid,
+            sid: row.sid,
+            uid: row.uid,
+            name,
+            state: row.state,
+            foreground: row.foreground,
+            exe,
+            argv: arguments.map(|argv| argv.argv),
+            argv_cut: cut,
+            cwd,
+            tty: row.tty.clone(),
+        };
+        (keys, is_lossy || lost)
+    }
+}
+
+/// A `holder` record.
+#[derive(Clone, Debug, Serialize)]
+pub struct Holder {
+    v: u8,
+    r#type: &'static str,
+    #[serde(flatten)]
+    process: ProcessKeys,
+    class: Class,
+    session_id: Option<String>,
+    root: Pid,
+    root_ident: Option<Identity>,
+    primary: Pid,
+    registered: Option<bool>,
+    carrier: bool,
+    shared: bool,
+    active: bool,
+    age_ms: Option<u64>,
+    youngest_child_ms: Option<u64>,
+    evidence: Vec<Evidence>,
+    lossy: bool,
+}
+
+impl Holder {
+    /// The record of `finding`.
+    pub fn new(
+        snapshot: &Snapshot,
+        question: &Question,
+        finding: &Finding,
+        registered: Option<bool>,
+        full_argv: bool,
+    ) -> Holder {
+        let row = &snapshot.rows[finding.row];
+        let root = &snapshot.rows[finding.tree.root];
+        let (process, lossy) = ProcessKeys::new(row, full_argv);
+        Holder {
+            v: 1,
+            r#type: "holder",
+            process,
+            class: finding.class,
+            session_id: finding
+                .session
+                .map(|at| question.ids[at].as_str().to_owned()),
+            root: root.pid,
+            root_ident: root.ident.clone(),
+            primary: snapshot.rows[finding.tree.primary].pid,
+            registered,
+            carrier: finding.carrier,
+            shared: finding.shared,
+            active: finding.tree.active,
+            age_ms: root.age.map(millis),
+            youngest_child_ms: finding.tree.youngest_child.map(millis),
+            evidence: finding.evidence.clone(),
+            lossy,
+        }
+    }
+}
+
+/// A `process_entry` record: one line of `--dump`.
+#[derive(Clone, Debug, Serialize)]
+pub struct ProcessEntry {
+    v: u8,
+    r#type: &'static str,
+    #[serde(flatten)]
+    process: ProcessKeys,
+    age_ms: Option<u64>,
+    env: Option<Vec<String>>,
+    lossy: bool,
+}
+
+impl ProcessEntry {
+    /// The record of `row`. Of its environment only the names are shown.
+    pub fn new(row: &Row, full_argv: bool) -> ProcessEntry {
+        let (process, mut is_lossy) = ProcessKeys::new(row, full_argv);
+        let env = row.env.as_ref().map(|env| {
+            env.iter()
+                .map(|(name, _)| {
+                    let (name, lost) = lossy(name);
+                    is_lossy |= lost;
+                    name
+                })
+                .collect()
+        });
+        ProcessEntry {
+            v: 1,
+            r#type: "process_entry",
+            process,
+            age_ms: row.age.map(millis),
+            env,
+            lossy: is_lossy,
+        }
+    }
+}
+
+/// What was asked, as the scan record says it. Only what was asked for is there, and of variables
+/// only the names.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct What(pub BTreeMap<&'static str, Vec<String>>);
+
+/// The `scan` record: what the look was worth.
+#[derive(Clone, Debug, Serialize)]
+pub struct Scan {
+    /// Always 1.
+    pub v: u8,
+    /// Always `scan`.
+    pub r#type: &'static str,
+    /// What was asked.
+    pub what: What,
+    /// What it came to; `null` where nothing was asked.
+    pub verdict: Option<Verdict>,
+    /// How many processes hold it.
+    pub holders: usize,
+    /// How many processes were looked at.
+    pub processes: usize,
+    /// How many of the caller's own could not be read.
+    pub unreadable: usize,
+    /// How many of other users could not be read.
+    pub others_unseen: usize,
+    /// Whether everything that the question needs was read.
+    pub complete: bool,
+    /// The machine.
+    pub host: String,
+    /// Its boot.
+    pub boot_id: Option<String>,
+    /// The pid namespace that the look was taken in.
+    pub pidns: Option<String>,
+    /// How long it took.
+    pub took_ms: u64,
+    /// When it ended.
+    pub at: String,
+}
+
+/// Whole milliseconds.
+pub fn millis(duration: Duration) -> u64 {
+    u64::try_from(duration.as_millis()).unwrap_or(u64::MAX)
+}

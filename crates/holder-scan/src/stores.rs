@@ -1,0 +1,282 @@
+//! What agents write down about their live sessions: their own tables, and the files of a session.
+
+use std::collections::{HashMap, HashSet};
+use std::fs;
+use std::io::Read;
+use std::os::unix::ffi::OsStrExt;
+use std::path::{Path, PathBuf};
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
+
+use agents::signs::{AGENTS, Registry, RowStart, Signs, matches_path};
+use process::{Entry, FileId, FileLock, Here, Pid, Start, file_at, file_locks};
+use serde_json::Value;
+
+use crate::id::SessionId;
+use crate::snapshot::Registered;
+
+/// The most that is read of one table.
+const MAX_TABLE: u64 = 4 << 20;
+
+/// How far the clock that a row was written by may be off the one of process starts.
+const CLOCK_SLACK: Duration = Duration::from_secs(2);
+
+/// The folders of agents, of which one machine may have several.
+pub type Homes = HashSet<(&'static str, PathBuf)>;
+
+/// The folders of all agents according to an environment.
+pub fn homes(variable: impl Fn(&str) -> Option<PathBuf>) -> Homes {
+    AGENTS
+        .iter()
+        .filter_map(|agent| home(agent, &variable))
+        .collect()
+}
+
+/// The folder of `agent` according to an environment.
+pub fn home(
+    agent: &'static Signs,
+    variable: &impl Fn(&str) -> Option<PathBuf>,
+) -> Option<(&'static str, PathBuf)> {
+    let named = agent.home.variables.iter().find_map(|name| variable(name));
+    let default = || {
+        let home = variable("HOME").filter(|_| !agent.home.default.is_empty())?;
+        Some(home.join(agent.home.default))
+    };
+    let path = named.or_else(default).filter(|path| path.is_absolute())?;
+    Some((agent.name, path))
+}
+
+/// What was found in the agents' folders.
+#[derive(Clone, Debug, Default)]
+pub struct Stores {
+    /// Rows of agents' tables, by the process that they name.
+    pub rows: HashMap<Pid, Vec<RegistryRow>>,
+    /// Whether a file of an asked session is there, so that some process may have it open.
+    pub has_files: bool,
+    /// Kernel locks on lock files of asked sessions, with their paths.
+    pub locks: Vec<(FileLock, PathBuf)>,
+}
+
+/// One row of an agent's own table.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct RegistryRow {
+    /// The session and the table.
+    pub registered: Registered,
+    start: WrittenStart,
+    space: Option<u64>,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+enum WrittenStart {
+    Ticks { boot: Option<String>, ticks: u64 },
+    NotAfter(SystemTime),
+    Unknown,
+}
+
+impl RegistryRow {
+    /// Whether the row means the process of `entry`, rather than an earlier one with its pid.
+    pub fn means(&self, entry: &Entry, here: &Here) -> bool {
+        let space = here.space();
+        let own_space = space.as_deref().map(|space| {
+            let pidns = space.split('+').next().unwrap_or(space);
+            pidns.parse::<u64>().ok()
+        });
+        if self.space.is_some() && own_space.is_some_and(|own| own != self.space) {
+            return false;
+        }
+        match &self.start {
+            WrittenStart::Ticks { boot, ticks } => {
+                let this_boot = || here.boot().map(|boot| boot.to_string());
+                let boot_fits = boot
+                    .as_ref()
+                    .is_none_or(|boot| this_boot().as_ref() == Some(boot));
+                boot_fits && entry.start == Start::Ticks(*ticks)
+            }
+            WrittenStart::NotAfter(written) => entry
+                .start
+                .wall_clock()
+                .is_none_or(|started| started <= *written + CLOCK_SLACK),
+            // A row without a start is written by nobody that is known.
+            WrittenStart::Unknown => false,
+        }
+    }
+}
+
+/// Looks into the folders `homes` for tables that name one of `pids`, and for files of `ids`.
+pub fn look(homes: &Homes, pids: &HashSet<Pid>, ids: &[SessionId]) -> Stores {
+    let mut stores = Stores::default();
+    let mut lock_files: Vec<(FileId, PathBuf)> = Vec::new();
+    for (name, home) in homes {
+        let Some(agent) = AGENTS.iter().find(|agent| agent.name == *name) else {
+            continue;
+        };
+        for registry in agent.registries {
+            read_registry(registry, home, pids, &mut stores.rows);
+        }
+        for id in ids
+            .iter()
+            .filter(|id| records::id::parse(id.as_str()).is_ok())
+        {
+            for pattern in agent.locks {
+                for path in files_of(home, pattern, id) {
+                    lock_files.extend(file_at(&path).ok().map(|(file, _)| (file, path)));
+                }
+            }
+            let mut transcripts = agent.transcripts.iter();
+            stores.has_files |= transcripts.any(|pattern| !files_of(home, pattern, id).is_empty());
+        }
+    }
+    if !lock_files.is_empty() {
+        stores.has_files = true;
+        let locks = file_locks().unwrap_or_default();
+        stores.locks = locks
+            .into_iter()
+            .filter_map(|lock| {
+                let (_, path) = lock_files.iter().find(|(file, _)| *file == lock.file)?;
+                Some((lock, path.clone()))
+            })
+            .collect();
+    }
+    stores
+}
+
+/// The files of the session `id` below `home`. Folders are gone through on one level at the most;
+/// agents that file by date are found by what they have open.
+fn files_of(home: &Path, pattern: &str, id: &SessionId) -> Vec<PathBuf> {
+    let mut paths = vec![home.to_owned()];
+    let mut listed = 0;
+    for form in pattern.split('/') {
+        if !form.contains(['*']) && !form.contains("{pid}") {
+            let name = form.replace("{id}", id.as_str());
+            paths.iter_mut().for_each(|path| path.push(&name));
+            continue;
+        }
+        listed += 1;
+        if listed > 1 {
+            return Vec::new();
+        }
+        let below = paths.iter().filter_map(|path| fs::read_dir(path).ok());
+        let fits = |entry: &fs::DirEntry| {
+            matches_path(form, entry.file_name().as_bytes(), id.as_str().as_bytes())
+        };
+        paths = below
+            .flatten()
+            .flatten()
+            .filter(fits)
+            .map(|entry| entry.path())
+            .collect();
+    }
+    paths.retain(|path| path.symlink_metadata().is_ok());
+    paths
+}
+
+fn read_registry(
+    registry: &Registry,
+    home: &Path,
+    pids: &HashSet<Pid>,
+    rows: &mut HashMap<Pid, Vec<RegistryRow>>,
+) {
+    let mut read = |path: &Path, pid: Option<Pid>| {
+        let Some(table) = read_table(path) else {
+            return;
+        };
+        let each = match &table {
+            Value::Array(rows) => rows.as_slice(),
+            row => std::slice::from_ref(row),
+        };
+        for row in each {
+            let named = row.get("pid").and_then(Value::as_i64).and_then(Pid::new);
+            let Some(pid) =
+                named.filter(|named| pids.contains(named) && pid.is_none_or(|pid| pid == *named))
+            else {
+                continue;
+            };
+            rows.entry(pid)
+                .or_default()
+                .extend(parse_row(registry, row, path));
+        }
+    };
+    let Some((folder, file)) = registry
+        .path
+        .rsplit_once('/')
+        .filter(|(_, file)| file.contains("{pid}"))
+    else {
+        read(&home.join(registry.path), None);
+        return;
+    };
+    let folder = home.join(folder);
+    for entry in fs::read_dir(&folder).into_iter().flatten().flatten() {
+        let name = entry.file_name();
+        let number = file
+            .split_once("{pid}")
+            .and_then(|(before, after)| name.to_str()?.strip_prefix(before)?.strip_suffix(after));
+        let pid = number.and_then(|number| number.parse::<Pid>().ok());
+        if let Some(pid) = pid.filter(|pid| pids.contains(pid)) {
+            read(&folder.join(name), Some(pid));
+        }
+    }
+}
+
+fn read_table(path: &Path) -> Option<Value> {
+    let file = fs::File::open(path).ok()?;
+    if !file.metadata().ok()?.is_file() {
+        return None;
+    }
+    let mut bytes = Vec::new();
+    file.take(MAX_TABLE).read_to_end(&mut bytes).ok()?;
+    serde_json::from_slice(&bytes).ok()
+}
+
+fn parse_row(registry: &Registry, row: &Value, path: &Path) -> Option<RegistryRow> {
+    let id = row.get(registry.id_key)?.as_str()?;
+    let start = match registry.start {
+        RowStart::Ticks(key) => row.get(key).and_then(parse_ticks),
+        RowStart::NotAfter(key) => row
+            .get(key)
+            .and_then(parse_time)
+            .map(WrittenStart::NotAfter),
+    };
+    // `linux:MACHINE:pid:[INODE]`, or the number alone.
+    let space = ["pidDomain", "pidNs"].iter().find_map(|key| {
+        let text = match row.get(key)? {
+            Value::Number(number) => number.to_string(),
+            Value::String(text) => text.clone(),
+            _ => return None,
+        };
+        let digits = text
+            .trim_end_matches(']')
+            .rsplit(|c: char| !c.is_ascii_digit());
+        digits.into_iter().next()?.parse().ok()
+    });
+    Some(RegistryRow {
+        registered: Registered {
+            id: id.as_bytes().to_vec(),
+            path: path.as_os_str().as_bytes().to_vec(),
+        },
+        start: start.unwrap_or(WrittenStart::Unknown),
+        space,
+    })
+}
+
+fn parse_ticks(value: &Value) -> Option<WrittenStart> {
+    let text = match value {
+        Value::Number(number) => number.to_string(),
+        Value::String(text) => text.clone(),
+        _ => return None,
+    };
+    let (boot, ticks) = match text.rsplit_once(':') {
+        Some((boot, ticks)) => (Some(boot.to_ascii_lowercase()), ticks),
+        None => (None, text.as_str()),
+    };
+    Some(WrittenStart::Ticks {
+        boot,
+        ticks: ticks.parse().ok()?,
+    })
+}
+
+fn parse_time(value: &Value) -> Option<SystemTime> {
+    match value {
+        Value::String(text) => records::time::parse(text).ok(),
+        Value::Number(number) => UNIX_EPOCH.checked_add(Duration::from_millis(number.as_u64()?)),
+        _ => None,
+    }
+}
