@@ -1,13 +1,13 @@
 //! The lines of tmux's control mode, tmux(1). Pure.
 
 use process::Pid;
-use serde_json::{Value, json};
+use serde::Serialize;
 
 /// Has tmux tell when a pane of the attached session dies or is given another process.
 pub const SUBSCRIBE: &str = "refresh-client -B 'muxutils:%*:#{pane_dead} #{pane_pid}'\n";
 
 /// Has tmux list all panes of the server.
-pub const LIST: &str = "list-panes -a -F 'muxutils,#{pane_id},#{pane_pid},#{pane_dead},\
+pub const LIST: &str = "list-panes -a -F 'muxutils,#{pid},#{pane_id},#{pane_pid},#{pane_dead},\
      #{pane_dead_status},#{pane_dead_signal}'\n";
 
 /// How a line of the list begins.
@@ -23,6 +23,51 @@ const CHANGES: [&str; 7] = [
     "sessions-changed",
     "window-add",
 ];
+
+/// What an event says.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+#[serde(untagged)]
+pub enum Data {
+    /// A pane's process has ended.
+    Exited {
+        /// The pane.
+        pane: String,
+        /// Its process.
+        pid: Option<Pid>,
+        /// With which code it ended.
+        code: Option<i32>,
+        /// By which signal it ended.
+        signal: Option<String>,
+    },
+    /// A pane has printed something.
+    Output {
+        /// The pane.
+        pane: String,
+        /// What it has printed.
+        text: String,
+    },
+    /// Anything else, by what it names.
+    Notice {
+        /// A session, by its id.
+        session: Option<String>,
+        /// A window, by its id.
+        window: Option<String>,
+        /// A pane, by its id.
+        pane: Option<String>,
+        /// All words of the notification.
+        args: Vec<String>,
+    },
+}
+
+impl Data {
+    /// The pane that it is about.
+    pub fn pane(&self) -> Option<&str> {
+        match self {
+            Data::Exited { pane, .. } | Data::Output { pane, .. } => Some(pane),
+            Data::Notice { pane, .. } => pane.as_deref(),
+        }
+    }
+}
 
 /// A pane in the list.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -51,16 +96,20 @@ impl Listed {
 pub enum Line {
     /// Nothing yet, or nothing at all.
     Nothing,
+    /// A command has been carried out.
+    Done,
     /// The panes should be listed.
     Changed,
-    /// All panes.
-    List(Vec<Listed>),
+    /// All panes, and the process of the server that has them.
+    List(Option<Pid>, Vec<Listed>),
+    /// A command was refused, in these words.
+    Refused(String),
     /// A notification.
     Notice {
         /// Its name, without the percent sign.
         name: String,
         /// What it says.
-        data: Value,
+        data: Data,
         /// Whether the panes should be listed.
         changes: bool,
     },
@@ -69,7 +118,15 @@ pub enum Line {
 /// Puts lines together: an answer stands between `%begin` and `%end` or `%error`.
 #[derive(Debug, Default)]
 pub struct Reader {
-    answer: Option<Vec<Listed>>,
+    answer: Option<Answer>,
+}
+
+#[derive(Debug, Default)]
+struct Answer {
+    server: Option<Pid>,
+    panes: Vec<Listed>,
+    /// Its last other line.
+    text: String,
 }
 
 impl Reader {
@@ -77,58 +134,80 @@ impl Reader {
     pub fn take(&mut self, line: &[u8]) -> Line {
         let text = String::from_utf8_lossy(line);
         let (name, rest) = text.split_once(' ').unwrap_or((&text, ""));
-        if let Some(answer) = &mut self.answer {
-            match name {
-                "%end" | "%error" => {
-                    let answer = self.answer.take().unwrap_or_default();
-                    // Every server has a pane, so that an answer without one is another's.
-                    return if answer.is_empty() {
-                        Line::Nothing
-                    } else {
-                        Line::List(answer)
-                    };
-                }
-                _ => answer.extend(listed(&text)),
-            }
-            return Line::Nothing;
+        if self.answer.is_some() {
+            return self.answered(name, &text);
         }
         match name.strip_prefix('%') {
             None | Some("end" | "error" | "exit") => Line::Nothing,
             Some("begin") => {
-                self.answer = Some(Vec::new());
+                self.answer = Some(Answer::default());
                 Line::Nothing
             }
             Some("subscription-changed") => Line::Changed,
             Some("output") => {
                 let (pane, text) = rest.split_once(' ').unwrap_or((rest, ""));
-                let data = json!({ "pane": pane, "text": unescaped(text) });
-                notice("output", data)
+                output(pane, text)
             }
             Some("extended-output") => {
                 let (head, text) = rest.split_once(" : ").unwrap_or((rest, ""));
-                let pane = head.split(' ').next();
-                notice("output", json!({ "pane": pane, "text": unescaped(text) }))
+                output(head.split(' ').next().unwrap_or_default(), text)
             }
             Some(name) => {
-                let words: Vec<&str> = rest.split(' ').filter(|word| !word.is_empty()).collect();
-                let of = |sign| words.iter().find(|word| is_id(word, sign));
-                let data = json!({
-                    "session": of('$'),
-                    "window": of('@'),
-                    "pane": of('%'),
-                    "args": words,
-                });
-                notice(name, data)
+                let words = rest.split(' ').filter(|word| !word.is_empty());
+                let args: Vec<String> = words.map(str::to_owned).collect();
+                let of = |sign| args.iter().find(|word| is_id(word, sign)).cloned();
+                Line::Notice {
+                    name: name.to_owned(),
+                    changes: CHANGES.contains(&name),
+                    data: Data::Notice {
+                        session: of('$'),
+                        window: of('@'),
+                        pane: of('%'),
+                        args,
+                    },
+                }
+            }
+        }
+    }
+
+    /// Takes a line of an answer.
+    fn answered(&mut self, name: &str, line: &str) -> Line {
+        let Some(answer) = &mut self.answer else {
+            return Line::Nothing;
+        };
+        match name {
+            "%end" | "%error" => {
+                let answer = std::mem::take(answer);
+                self.answer = None;
+                // Every server has a pane, so that an answer without one is another command's.
+                match (name, answer.panes.is_empty()) {
+                    ("%error", _) => Line::Refused(answer.text),
+                    (_, true) => Line::Done,
+                    (_, false) => Line::List(answer.server, answer.panes),
+                }
+            }
+            _ => {
+                match listed(line) {
+                    Some((server, pane)) => {
+                        answer.server = server;
+                        answer.panes.push(pane);
+                    }
+                    None => line.clone_into(&mut answer.text),
+                }
+                Line::Nothing
             }
         }
     }
 }
 
-fn notice(name: &str, data: Value) -> Line {
+fn output(pane: &str, text: &str) -> Line {
     Line::Notice {
-        name: name.to_owned(),
-        data,
-        changes: CHANGES.contains(&name),
+        name: "output".to_owned(),
+        data: Data::Output {
+            pane: pane.to_owned(),
+            text: unescaped(text),
+        },
+        changes: false,
     }
 }
 
@@ -137,20 +216,22 @@ fn is_id(word: &str, sign: char) -> bool {
     !digits.is_empty() && digits.bytes().all(|b| b.is_ascii_digit())
 }
 
-fn listed(line: &str) -> Option<Listed> {
+fn listed(line: &str) -> Option<(Option<Pid>, Listed)> {
     let fields: Vec<&str> = line.strip_prefix(LISTED)?.split(',').collect();
-    let [id, pid, dead, code, signal] = fields[..] else {
+    let [server, id, pid, dead, code, signal] = fields[..] else {
         return None;
     };
+    let process = |text: &str| text.parse::<i64>().ok().and_then(Pid::new);
     let is_dead = !matches!(dead, "" | "0");
     let number = |text: &str| text.parse().ok().filter(|_| is_dead);
-    Some(Listed {
+    let pane = Listed {
         id: is_id(id, '%').then(|| id.to_owned())?,
-        pid: pid.parse::<i64>().ok().and_then(Pid::new),
+        pid: process(pid),
         is_dead,
         code: number(code),
         signal: number(signal).filter(|signal| *signal != 0),
-    })
+    };
+    Some((process(server), pane))
 }
 
 /// The text of an output, in which tmux writes control characters and backslashes as `\ooo`.
@@ -188,71 +269,63 @@ mod tests {
             (
                 "%output %4 hello\\015\\012\\134n",
                 "output",
-                json!({"pane": "%4", "text": "hello\r\n\\n"}),
+                r#"{"pane":"%4","text":"hello\r\n\\n"}"#,
                 false,
             ),
             (
                 "%extended-output %4 12 : a : b",
                 "output",
-                json!({"pane": "%4", "text": "a : b"}),
+                r#"{"pane":"%4","text":"a : b"}"#,
                 false,
             ),
+            ("%output %4", "output", r#"{"pane":"%4","text":""}"#, false),
             (
                 "%window-pane-changed @1 %3",
                 "window-pane-changed",
-                json!({"session": null, "window": "@1", "pane": "%3", "args": ["@1", "%3"]}),
+                r#"{"session":null,"window":"@1","pane":"%3","args":["@1","%3"]}"#,
                 true,
             ),
             (
                 "%session-changed $0 one",
                 "session-changed",
-                json!({"session": "$0", "window": null, "pane": null, "args": ["$0", "one"]}),
+                r#"{"session":"$0","window":null,"pane":null,"args":["$0","one"]}"#,
                 false,
             ),
             (
                 "%sessions-changed",
                 "sessions-changed",
-                json!({"session": null, "window": null, "pane": null, "args": []}),
+                r#"{"session":null,"window":null,"pane":null,"args":[]}"#,
                 true,
             ),
         ];
-        for (line, name, data, changes) in table {
-            let name = name.to_owned();
-            assert_eq!(
-                only(line),
-                Line::Notice {
-                    name,
-                    data,
-                    changes
-                },
-                "{line}"
-            );
+        for (line, name, json, lists) in table {
+            let Line::Notice {
+                name: is,
+                data,
+                changes,
+            } = only(line)
+            else {
+                panic!("{line}");
+            };
+            assert_eq!((is.as_str(), changes), (name, lists), "{line}");
+            assert_eq!(serde_json::to_string(&data).unwrap(), json);
         }
         assert_eq!(
             only("%subscription-changed muxutils $0 @1 1 %1 : 1 3"),
             Line::Changed
         );
         assert_eq!(only("%exit"), Line::Nothing);
-        assert_eq!(
-            only("%output %4"),
-            notice("output", json!({"pane": "%4", "text": ""}))
-        );
     }
 
     #[test]
     fn a_list_stands_between_begin_and_end() {
         let mut reader = Reader::default();
         let mut take = |line: &str| reader.take(line.as_bytes());
-        for line in ["%begin 1 2 0", "%end 1 2 0", "%begin 1 3 1"] {
-            assert_eq!(take(line), Line::Nothing);
-        }
-        for line in [
-            "muxutils,%0,77,0,,",
-            "muxutils,%1,78,1,3,",
-            "muxutils,%2,79,1,,9",
-            "x",
-        ] {
-            assert_eq!(take(line), Line::Nothing);
+        assert_eq!(take("%begin 1 2 0"), Line::Nothing);
+        assert_eq!(take("%end 1 2 0"), Line::Done);
+        assert_eq!(take("%begin 1 3 1"), Line::Nothing);
+        for line in ["%0,77,0,,", "%1,78,1,3,", "%2,79,1,,9"] {
+            assert_eq!(take(&format!("muxutils,55,{line}")), Line::Nothing);
         }
         let pane = |id: &str, pid, is_dead, code, signal| Listed {
             id: id.to_owned(),
@@ -266,10 +339,11 @@ mod tests {
             pane("%1", 78, true, Some(3), None),
             pane("%2", 79, true, None, Some(9)),
         ];
-        assert_eq!(take("%end 1 3 1"), Line::List(want));
+        assert_eq!(take("%end 1 3 1"), Line::List(Pid::new(55), want));
         // A refusal is no list.
         assert_eq!(take("%begin 1 4 1"), Line::Nothing);
-        assert_eq!(take("parse error"), Line::Nothing);
-        assert_eq!(take("%error 1 4 1"), Line::Nothing);
+        assert_eq!(take("can't find pane: %9"), Line::Nothing);
+        let why = "can't find pane: %9".to_owned();
+        assert_eq!(take("%error 1 4 1"), Line::Refused(why));
     }
 }

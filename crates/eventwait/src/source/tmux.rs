@@ -12,15 +12,14 @@ use std::time::{Duration, Instant};
 
 use mux::Tmux;
 use process::helper::Helper;
-use process::{Here, Sight};
+use process::{Here, Pid, Sight};
 use records::time;
 use rustix::fs::OFlags;
 use rustix::io::Errno;
 use serde::Serialize;
-use serde_json::{Value, json};
 
 use super::cmd::end_soon;
-use super::control::{self, Line, Listed, Reader};
+use super::control::{self, Data, Line, Listed, Reader};
 use super::exit::Watched;
 use super::{Source, Turn, Wakers};
 use crate::end::End;
@@ -47,8 +46,12 @@ pub struct TmuxEvents {
     client: Option<Client>,
     /// What was in the last list.
     panes: Option<Vec<Known>>,
+    /// Who has those panes.
+    server: Option<Pid>,
     /// Which session to attach to: that of the first wanted pane, or any.
     target: Option<String>,
+    /// The session that was attached to is gone, and perhaps no more than that.
+    reattaching: bool,
     next_list: Instant,
 }
 
@@ -61,6 +64,7 @@ struct Client {
     reader: Reader,
     listing: bool,
     said: Vec<u8>,
+    attached: bool,
 }
 
 /// A pane as it was listed.
@@ -78,7 +82,7 @@ struct Event<'a> {
     r#type: &'static str,
     source: &'static str,
     event: &'a str,
-    data: Value,
+    data: Data,
     initial: bool,
     at: String,
 }
@@ -93,6 +97,8 @@ impl TmuxEvents {
             max_line,
             client: None,
             panes: None,
+            server: None,
+            reattaching: false,
             next_list: Instant::now(),
         }
     }
@@ -118,7 +124,7 @@ impl TmuxEvents {
         for fd in [stdin.as_fd(), stdout.as_fd(), stderr.as_fd()] {
             rustix::fs::fcntl_setfl(fd, OFlags::NONBLOCK)?;
         }
-        let mut client = Client {
+        Ok(Client {
             helper,
             stdin,
             stdout,
@@ -127,21 +133,24 @@ impl TmuxEvents {
             reader: Reader::default(),
             listing: false,
             said: Vec::new(),
-        };
-        client.ask(control::SUBSCRIBE);
-        client.list();
-        Ok(client)
+            attached: false,
+        })
     }
 
     /// The control client has ended: because what it was to attach to is not there, or because
-    /// the server is gone or has thrown it out.
+    /// its session or the server is gone.
     fn ended(&mut self) -> Turn {
         let Some(client) = self.client.take() else {
             return Turn::Idle;
         };
         let said = client.end();
         if self.panes.is_some() {
-            return Turn::done(End::Closed);
+            // Another session of the same server serves as well.
+            self.target = None;
+            return match std::mem::replace(&mut self.reattaching, true) {
+                true => Turn::done(End::Closed),
+                false => Turn::More,
+            };
         }
         // The wanted pane may be gone, and the server there: any session serves to ask it.
         if self.target.take().is_some() && said.contains("can't find") {
@@ -174,7 +183,7 @@ impl TmuxEvents {
             known.listed = listed;
             if known.listed.is_dead && !known.reported {
                 let since = *known.dead_since.get_or_insert_with(Instant::now);
-                if known.listed.is_explained() || since.elapsed() >= UNSURE {
+                if known.exit() != (None, None) || since.elapsed() >= UNSURE {
                     known.reported = true;
                     if self.is_wanted(&known.listed.id) {
                         intake.record(&event("pane.exited", known.death(), initial));
@@ -194,7 +203,12 @@ impl TmuxEvents {
         if initial {
             for wanted in &self.wanted {
                 if !now.iter().any(|known| known.listed.id == *wanted) {
-                    let data = json!({ "pane": wanted, "pid": null, "code": null, "signal": null });
+                    let data = Data::Exited {
+                        pane: wanted.clone(),
+                        pid: None,
+                        code: None,
+                        signal: None,
+                    };
                     intake.record(&event("pane.exited", data, true));
                 }
             }
@@ -204,15 +218,31 @@ impl TmuxEvents {
         self.next_list = Instant::now() + pause;
     }
 
-    fn take(&mut self, line: &[u8], intake: &mut Intake) -> bool {
+    /// Takes a line of the control client. An error ends the wait.
+    fn take(&mut self, line: &[u8], intake: &mut Intake) -> Result<(), Turn> {
         let Some(client) = &mut self.client else {
-            return false;
+            return Ok(());
         };
         match client.reader.take(line) {
             Line::Nothing => {}
+            // The first answer is that to attaching. What is asked before is asked without a
+            // session.
+            Line::Done if !client.attached => {
+                client.attached = true;
+                client.ask(control::SUBSCRIBE);
+                client.list();
+            }
+            Line::Done => {}
             Line::Changed => client.list(),
-            Line::List(list) => {
+            Line::Refused(why) => client.said = why.into_bytes(),
+            Line::List(server, list) => {
                 client.listing = false;
+                // Ids begin again with another server.
+                if self.panes.is_some() && self.server != server {
+                    return Err(Turn::done(End::Closed));
+                }
+                self.server = server;
+                self.reattaching = false;
                 // Nothing is missed from here on: it is in the list, or a change of it.
                 intake.armed();
                 self.compare(list, intake);
@@ -225,15 +255,17 @@ impl TmuxEvents {
                 if changes {
                     client.list();
                 }
-                let pane = data.get("pane").and_then(Value::as_str);
-                if self.wanted.is_empty() || pane.is_some_and(|pane| self.is_wanted(pane)) {
+                let pane = data.pane();
+                if self.panes.is_none() || self.reattaching {
+                    // What our own attaching has brought about.
+                } else if self.wanted.is_empty() || pane.is_some_and(|pane| self.is_wanted(pane)) {
                     intake.record(&event(&name, data, false));
                 } else {
                     intake.skipped(true);
                 }
             }
         }
-        !intake.is_satisfied()
+        Ok(())
     }
 }
 
@@ -281,24 +313,25 @@ impl Known {
         }
     }
 
-    /// How its process ended: as tmux says, or, where the pane vanished with it, as the kernel
-    /// does.
-    fn death(&self) -> Value {
-        let told = self.process.as_ref().filter(|process| process.has_ended());
-        let told = told.map(Watched::exit).unwrap_or_default();
-        let Listed {
-            id,
-            pid,
+    /// How its process ended: as tmux says, or, where it does not know yet or the pane has vanished
+    /// with it, as the kernel does.
+    fn exit(&self) -> (Option<i32>, Option<i32>) {
+        if self.listed.is_explained() {
+            return (self.listed.code, self.listed.signal);
+        }
+        let ended = self.process.as_ref().filter(|process| process.has_ended());
+        let exit = ended.map(Watched::exit).unwrap_or_default();
+        (exit.code, exit.signal)
+    }
+
+    fn death(&self) -> Data {
+        let (code, signal) = self.exit();
+        Data::Exited {
+            pane: self.listed.id.clone(),
+            pid: self.listed.pid,
             code,
-            signal,
-            ..
-        } = &self.listed;
-        let (code, signal) = match self.listed.is_explained() {
-            true => (*code, *signal),
-            false => (told.code, told.signal),
-        };
-        let signal = signal.map(process::signal_name);
-        json!({ "pane": id, "pid": pid, "code": code, "signal": signal })
+            signal: signal.map(process::signal_name),
+        }
     }
 }
 
@@ -332,7 +365,10 @@ impl Source for TmuxEvents {
                 }
                 None => break,
             };
-            if !self.take(&line, intake) {
+            if let Err(turn) = self.take(&line, intake) {
+                return turn;
+            }
+            if intake.is_satisfied() {
                 return Turn::Idle;
             }
         }
@@ -402,7 +438,7 @@ impl Known {
     }
 }
 
-fn event<'a>(name: &'a str, data: Value, initial: bool) -> Event<'a> {
+fn event<'a>(name: &'a str, data: Data, initial: bool) -> Event<'a> {
     Event {
         v: 1,
         r#type: "event",
