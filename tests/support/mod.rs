@@ -21,6 +21,7 @@ pub fn bin(tool: &str) -> &'static Path {
         "holder-scan" => env!("CARGO_BIN_EXE_holder-scan"),
         "pane-ident" => env!("CARGO_BIN_EXE_pane-ident"),
         "reap" => env!("CARGO_BIN_EXE_reap"),
+        "resume-id" => env!("CARGO_BIN_EXE_resume-id"),
         _ => panic!("no such tool: {tool}"),
     })
 }
@@ -65,6 +66,22 @@ impl Sandbox {
     pub fn tool(&self, tool: &str) -> Command {
         let mut command = Command::new(bin(tool));
         command.current_dir(self.dir.path()).stdin(Stdio::null());
+        command
+    }
+
+    /// A tool as a user who is not root: `nobody` where the tests themselves run as root.
+    pub fn tool_as_user(&self, tool: &str) -> Command {
+        use std::os::unix::fs::PermissionsExt;
+        if !nix::unistd::geteuid().is_root() {
+            return self.tool(tool);
+        }
+        std::fs::set_permissions(self.dir.path(), std::fs::Permissions::from_mode(0o777)).unwrap();
+        let mut command = Command::new("/usr/bin/setpriv");
+        command
+            .args(["--reuid=65534", "--regid=65534", "--clear-groups", "--"])
+            .arg(bin(tool))
+            .current_dir(self.dir.path())
+            .stdin(Stdio::null());
         command
     }
 
@@ -184,7 +201,9 @@ pub fn until_dead(pid: i32) {
 
 /// A number of a record.
 pub fn number(record: &Value, key: &str) -> i32 {
-    let number = record[key].as_i64().unwrap_or_else(|| panic!("no {key} in {record}"));
+    let number = record[key]
+        .as_i64()
+        .unwrap_or_else(|| panic!("no {key} in {record}"));
     i32::try_from(number).unwrap()
 }
 
@@ -201,4 +220,12 @@ pub fn session(sid: i32) -> Vec<i32> {
 /// A handle on a live process.
 pub fn handle(pid: i32) -> Handle {
     Here::new().open(Pid::new(pid.into()).unwrap()).unwrap()
+}
+
+/// How often a race is run: `usual` times, and `MUXUTILS_SOAK` times that in the long tests.
+pub fn rounds(usual: u32) -> u32 {
+    let factor = std::env::var("MUXUTILS_SOAK")
+        .ok()
+        .and_then(|word| word.parse().ok());
+    usual * factor.unwrap_or(1)
 }

@@ -31,7 +31,7 @@ mod told;
 
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
-use std::time::SystemTime;
+use std::time::{Duration, SystemTime};
 
 use agents::{Agent, Environment, Store, Table};
 use process::Here;
@@ -104,7 +104,7 @@ fn run(args: Args) -> Result<Status, Failure> {
         let given = given(&args);
         let agent = agent(&table, &given, &Row::default())?;
         let cwd = told::session(&given, &Row::default(), agent)?.cwd;
-        let deadline = Deadline::after(args.timeout);
+        let deadline = deadline(&args);
         return discover::run(
             agent,
             &environment,
@@ -115,6 +115,13 @@ fn run(args: Args) -> Result<Status, Failure> {
         );
     }
     decide_once(&args, &table, &environment)
+}
+
+/// Even a look that is not to wait takes its time.
+const ONE_LOOK: Duration = Duration::from_millis(100);
+
+fn deadline(args: &Args) -> Deadline {
+    Deadline::after(args.timeout.max(ONE_LOOK))
 }
 
 fn output(args: &Args) -> Output {
@@ -215,7 +222,7 @@ fn decide_once(args: &Args, table: &Table, environment: &Environment) -> Result<
         status = Status::BadInput;
     }
 
-    let deadline = Deadline::after(args.timeout);
+    let deadline = deadline(args);
     let new_id = decision::new_id(agent);
     let store = Store::new(agent, environment, &session.cwd, deadline);
     let root = store
@@ -402,7 +409,7 @@ fn execute(args: &Args, table: &Table) -> Result<Status, Failure> {
         return Err(Failure::unknown(message));
     };
     let decision = Record::parse(decision.as_bytes()).map_err(Failure::unknown)?;
-    let deadline = Deadline::after(args.timeout);
+    let deadline = deadline(args);
     exec::run(
         &decision,
         table,

@@ -1,0 +1,173 @@
+//! Rows, histories, the user's own agents, and what is printed.
+
+use serde_json::json;
+
+use crate::home::{A1, Home, with_input, words};
+use crate::support::{record, said};
+
+#[test]
+fn a_row_is_kept_and_a_decision_is_a_row() {
+    let home = Home::new();
+    home.conversation(A1);
+    let row =
+        json!({"name": "main", "session_id": A1, "agent": "claude", "cwd": home.cwd(), "n": 1});
+    let row = home.write("row.json", &serde_json::to_string_pretty(&row).unwrap());
+    let row = row.to_str().unwrap();
+    let record_file = home.path("decision.json");
+    let record_file = record_file.to_str().unwrap();
+    let output = home
+        .tool(&["--row", row, "--record", record_file])
+        .output()
+        .unwrap();
+    let decision = record(&output);
+    assert_eq!(decision["action"], "resume");
+    assert_eq!(decision["row"], json!({"name": "main", "n": 1}));
+    assert_eq!(decision["session_id_verified"], true);
+    assert_eq!(std::fs::read(record_file).unwrap(), output.stdout);
+
+    // The transcript goes: what was verified once is not assigned again.
+    std::fs::remove_file(home.transcript(A1)).unwrap();
+    let again = record(&home.tool(&["--row", record_file]).output().unwrap());
+    assert_eq!(again["action"], "mint");
+    assert_eq!(again["previous_session_id"], A1);
+    assert_eq!(again["row"], json!({"name": "main", "n": 1}));
+    // The new one is a first launch, and stays one until it has said something.
+    let third = with_input(home.tool(&["--row", "-"]), &again.to_string());
+    assert_eq!(record(&third)["action"], "assign");
+    assert_eq!(record(&third)["session_id"], again["session_id"]);
+}
+
+#[test]
+fn what_is_wrong_usage() {
+    let home = Home::new();
+    let cwd = home.cwd();
+    let repeated = format!("{A1}\n{A1}");
+    let table: [&[&str]; 9] = [
+        &["--agent", "nobody", "--cwd", &cwd],
+        &["--cwd", &cwd],
+        &["--agent", "claude"],
+        &["--agent", "claude", "--cwd", "/no/such/place"],
+        &["--agent", "claude", "--cwd", &cwd, "--session-id", " "],
+        &[
+            "--agent",
+            "claude",
+            "--cwd",
+            &cwd,
+            "--session-id",
+            &repeated,
+        ],
+        &["--agent", "opencode", "--cwd", &cwd, "--session-id", A1],
+        &["--agent", "claude", "--row", "-", "--holders", "-"],
+        &["--agent", "claude", "--cwd", &cwd, "--", "--session-id", A1],
+    ];
+    for words in table {
+        let output = home.tool(words).output().unwrap();
+        assert_eq!(output.status.code(), Some(2), "{words:?} {}", said(&output));
+        assert!(output.stdout.is_empty());
+        assert!(said(&output).starts_with("resume-id: "));
+    }
+}
+
+#[test]
+fn a_row_that_is_none() {
+    let home = Home::new();
+    for (text, status) in [
+        ("", 65),
+        ("[]", 65),
+        ("{\"a\":1}\n{\"a\":2}", 65),
+        ("{\"session_id\":7}", 2),
+    ] {
+        let output = with_input(
+            home.tool(&["--agent", "claude", "--cwd", ".", "--row", "-"]),
+            text,
+        );
+        assert_eq!(output.status.code(), Some(status), "{text}");
+    }
+}
+
+#[test]
+fn the_breaker_reads_the_history() {
+    let home = Home::new();
+    let death =
+        |code: u32| format!("{{\"session_id\":\"{A1}\",\"code\":{code},\"uptime_ms\":40}}\n");
+    let history = home.write("history", &[death(0), death(1)].concat());
+    let history = history.to_str().unwrap();
+    assert_eq!(
+        home.decision(A1, &["--history", history])["action"],
+        "assign"
+    );
+    std::fs::write(history, [death(0), death(1), death(0)].concat()).unwrap();
+    let decision = home.decision(A1, &["--history", history]);
+    assert_eq!(
+        (&decision["action"], &decision["minted_by"]),
+        (&json!("mint"), &json!("breaker"))
+    );
+    // Before the first death there is no file.
+    let none = home.path("none");
+    let none = home.decision(A1, &["--history", none.to_str().unwrap()]);
+    assert_eq!(
+        none["breaker"],
+        json!({"failures": 0, "limit": 3, "last_exit": null})
+    );
+    // A line that is none is said, and the rest counts.
+    std::fs::write(history, [death(0), "{\"ses".to_owned()].join("")).unwrap();
+    let output = home.decide(A1, &["--history", history, "--max-failures", "1"]);
+    assert_eq!(output.status.code(), Some(65));
+    assert_eq!(record(&output)["action"], "mint");
+    assert!(said(&output).contains("line 2"));
+}
+
+#[test]
+fn agents_of_ones_own() {
+    let home = Home::new();
+    let mine = r#"{"mine":{"ids":"assigned","shape":"id","assign":["new","{id}"],"resume":["go","{id}"],
+        "root":["~/mine"],"transcripts":{"jsonl":{"path":"{id}.log","turns":[{"key":"who","is":["me"]}]}}}}"#;
+    home.write(".config/muxutils/agents.json", mine);
+    let decide = || {
+        let output = home
+            .tool(&["--agent", "mine", "--session-id", "x1", "--cwd", "."])
+            .output();
+        output.unwrap()
+    };
+    assert_eq!(words(&record(&decide())["argv"]), "mine new x1");
+    home.write("mine/x1.log", "{\"who\":\"me\"}\n");
+    assert_eq!(words(&record(&decide())["argv"]), "mine go x1");
+    // A mistake names file, entry and key, and nothing is decided.
+    home.write(
+        ".config/muxutils/agents.json",
+        &mine.replace("\"root\"", "\"rooot\""),
+    );
+    let output = decide();
+    assert_eq!(output.status.code(), Some(125));
+    for part in ["agents.json", "entry 'mine'", "key 'rooot'"] {
+        assert!(said(&output).contains(part), "{}", said(&output));
+    }
+    // Nor is a file believed that others can write to.
+    use std::os::unix::fs::PermissionsExt;
+    let path = home.write(".config/muxutils/agents.json", mine);
+    std::fs::set_permissions(&path, std::fs::Permissions::from_mode(0o666)).unwrap();
+    assert_eq!(decide().status.code(), Some(125));
+}
+
+#[test]
+fn words_for_a_shell() {
+    let home = Home::new();
+    let script = r#"eval "set -- $(resume-id --agent claude --session-id "$id" --cwd "$ws" --fresh-arg "it's
+\$HOME" --sh -o argv)"; printf '[%s]' "$@""#;
+    let output = home.bash(script).output().unwrap();
+    let shown = String::from_utf8(output.stdout).unwrap();
+    assert_eq!(shown, format!("[claude][--session-id][{A1}][it's\n$HOME]"));
+    let columns = home.decide(A1, &["-o", "action,session_id"]);
+    assert_eq!(
+        String::from_utf8(columns.stdout).unwrap(),
+        format!("assign\t{A1}\n")
+    );
+    let quiet = home.decide(A1, &["-q"]);
+    assert_eq!((quiet.status.code(), quiet.stdout.len()), (Some(0), 0));
+    let human = home.decide(A1, &["-H"]);
+    assert!(
+        String::from_utf8(human.stdout)
+            .unwrap()
+            .starts_with("assign ")
+    );
+}

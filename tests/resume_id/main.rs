@@ -1,0 +1,12 @@
+//! `resume-id` with transcripts on disk, real claimants, and the other tools around it.
+
+#[path = "../support/mod.rs"]
+mod support;
+
+mod claims;
+mod discover;
+mod exec;
+mod files;
+mod home;
+mod pipeline;
+mod transcripts;
