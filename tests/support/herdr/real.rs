@@ -60,10 +60,9 @@ impl Server {
         let Ok(stream) = std::os::unix::net::UnixStream::connect(self.socket()) else {
             return;
         };
-        if let Some(pid) = process::peer(&stream).unwrap().pid {
-            if let Ok(handle) = Here::new().open(pid) {
-                handle.signal(signal);
-            }
+        let pid = process::peer(&stream).unwrap().pid;
+        if let Some(Ok(handle)) = pid.map(|pid| Here::new().open(pid)) {
+            handle.signal(signal);
         }
     }
 

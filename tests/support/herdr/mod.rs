@@ -1,7 +1,7 @@
 //! A herdr server for tests: a stand-in that speaks its protocol with its bad habits, or, where
 //! `MUXUTILS_TEST_HERDR` names the program, a real one in a home of its own.
 //!
-//! In a test's main file: `mod support;` and `#[path = "support/herdr.rs"] mod herdr;`. Then:
+//! In a test's main file: `#[path = "support/herdr/mod.rs"] mod herdr;`. Then:
 //!
 //! ```ignore
 //! let herdr = Herdr::start();
