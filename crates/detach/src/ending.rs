@@ -2,7 +2,9 @@
 
 use std::time::Duration;
 
-use process::{Child, Handle};
+use process::end::{EndOptions, Scope, Target, Watch};
+use process::{Child, Handle, Here, Pid, Reader, Signal, Table};
+use records::say;
 
 /// How long a command has to end after TERM.
 #[derive(Clone, Copy, Debug)]
@@ -26,12 +28,46 @@ impl Patience {
     }
 }
 
-/// INTERIM
-pub fn end(child: &mut Child, handle: Option<&Handle>, patience: Patience) {
-    let (grace, kill) = patience.times();
-    child.signal_group(process::Signal::SIGTERM);
-    let handles: Vec<&Handle> = handle.into_iter().collect();
-    let _ = process::wait(&handles, None, Some(std::time::Instant::now() + grace));
-    child.signal_group(process::Signal::SIGKILL);
-    let _ = process::wait(&handles, None, Some(std::time::Instant::now() + kill));
+/// Ends the command, its group, and whatever else it has started, and comes back when all of that
+/// is dead, or the time for it is over.
+///
+/// This process has started nothing but the command, and orphans below it are given to it where
+/// the kernel can do that; so its descendants are all that the command has left.
+pub fn end(here: &Here, child: &mut Child, patience: Patience) {
+    let (grace, kill_grace) = patience.times();
+    let mut options = EndOptions {
+        grace,
+        kill_grace,
+        ..EndOptions::default()
+    };
+    // What a member forks while it dies, in a session of its own, is seen by the next round only.
+    for _ in 0..ROUNDS {
+        let mut left = descendants(here).into_iter();
+        let Some(root) = left.next() else { break };
+        let target = Target {
+            extra: left.collect(),
+            ..Target::alive(root, Scope::Auto)
+        };
+        if let Err(error) = process::end::end(here, vec![target], &options, Watch::default()) {
+            say!("cannot end the command: {error}");
+            child.signal_group(Signal::SIGKILL);
+            break;
+        }
+        child.exit();
+        process::collect_adopted(child.pid());
+        options.signal = Signal::SIGKILL;
+    }
+}
+
+/// How often what is left is looked for again.
+const ROUNDS: usize = 5;
+
+/// Handles on the live processes below this one, parents first.
+fn descendants(here: &Here) -> Vec<Handle> {
+    let table = Table::read(&mut Reader::new()).unwrap_or_default();
+    let below = table.descendants(&[Pid::own()]);
+    below
+        .into_iter()
+        .filter_map(|pid| here.open(pid).ok())
+        .collect()
 }

@@ -1,6 +1,6 @@
 //! In the foreground: the command's signals, its status, and its time.
 
-use process::{Handle, Interrupts, Signal};
+use process::{Handle, Here, Interrupts, Signal};
 use records::waiting::Waiting;
 use records::{Deadline, Failure, exit};
 
@@ -25,7 +25,12 @@ pub const CAUGHT: [Signal; 7] = [
 /// # Errors
 ///
 /// The wait itself failed.
-pub fn stay(args: &Args, mut up: Up, interrupts: &Interrupts) -> Result<exit::Status, Failure> {
+pub fn stay(
+    args: &Args,
+    here: &Here,
+    mut up: Up,
+    interrupts: &Interrupts,
+) -> Result<exit::Status, Failure> {
     let deadline = Deadline::after_or_never(args.timeout);
     let mut shown = Waiting::new("end of the command", deadline);
     loop {
@@ -42,11 +47,7 @@ pub fn stay(args: &Args, mut up: Up, interrupts: &Interrupts) -> Result<exit::St
             }
         }
         if deadline.passed() {
-            ending::end(
-                &mut up.child,
-                up.handle.as_ref(),
-                Patience::Grace(args.grace),
-            );
+            ending::end(here, &mut up.child, Patience::Grace(args.grace));
             return Ok(exit::Status::Deadline);
         }
         if args.timeout.is_some() {

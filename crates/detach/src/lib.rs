@@ -27,7 +27,7 @@ use std::time::Instant;
 use clap::CommandFactory;
 use process::{ENDING, Here, Interrupts};
 use records::human::{Column, HumanView};
-use records::{Deadline, Failure, Output, exit, files, tool};
+use records::{Deadline, Failure, Output, exit, tool};
 
 use args::Args;
 use ending::Patience;
@@ -93,10 +93,10 @@ fn run(args: Args) -> Result<exit::Status, Failure> {
     let outcome = starter.start()?;
     drop(starter);
     match outcome {
-        Outcome::Up(up) if args.wait => foreground::stay(&args, *up, &interrupts),
-        Outcome::Up(up) => report(&args, *up, &interrupts),
+        Outcome::Up(up) if args.wait => foreground::stay(&args, &here, *up, &interrupts),
+        Outcome::Up(up) => report(&args, &here, *up, &interrupts),
         Outcome::Not(Printed::Made(record), status) => {
-            let line = start::line(&record)?;
+            let line = serde_json::to_vec(&record)?;
             print(&args, &line, status)
         }
         Outcome::Not(Printed::Found(line), status) => print(&args, &line, status),
@@ -109,12 +109,17 @@ fn run(args: Args) -> Result<exit::Status, Failure> {
 
 /// Prints the record of a command that runs. One whose record reaches nobody is ended, since its
 /// caller, told of a failure, would start another beside it.
-fn report(args: &Args, mut up: Up, interrupts: &Interrupts) -> Result<exit::Status, Failure> {
-    let printed = print(args, &start::line(&up.record)?, exit::Status::Done);
+fn report(
+    args: &Args,
+    here: &Here,
+    mut up: Up,
+    interrupts: &Interrupts,
+) -> Result<exit::Status, Failure> {
+    let printed = print(args, &serde_json::to_vec(&up.record)?, exit::Status::Done);
     let recorded = args.record.is_some() || args.lock.is_some();
     let signal = interrupts.take().first().copied();
     if printed.is_err() && !recorded {
-        ending::end(&mut up.child, up.handle.as_ref(), Patience::Usual);
+        ending::end(here, &mut up.child, Patience::Usual);
     }
     match signal {
         // It was under way when the record had been printed; the caller may yet want to see it.
@@ -129,8 +134,8 @@ fn report(args: &Args, mut up: Up, interrupts: &Interrupts) -> Result<exit::Stat
 fn print(args: &Args, line: &[u8], status: exit::Status) -> Result<exit::Status, Failure> {
     // In the foreground stdout is the command's; the record goes to the file alone.
     if args.wait {
-        if let (Some(path), false) = (&args.record, line.is_empty()) {
-            files::write_whole(path, line)?;
+        if let Some(path) = &args.record {
+            start::write_record(path, line)?;
         }
         return Ok(status);
     }

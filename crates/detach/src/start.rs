@@ -101,7 +101,7 @@ impl Starter<'_> {
             lock.write(&up.record)?;
         }
         if let Some(path) = &self.args.record {
-            files::write_whole(path, &line(&up.record)?)?;
+            write_record(path, &serde_json::to_vec(&up.record)?)?;
         }
         Ok(Outcome::Up(Box::new(up)))
     }
@@ -225,7 +225,7 @@ impl Starter<'_> {
             }
             Ok(end) => end,
             Err(error) => {
-                ending::end(&mut up.child, up.handle.as_ref(), Patience::Usual);
+                ending::end(self.here, &mut up.child, Patience::Usual);
                 return Err(Failure::failed(error));
             }
         };
@@ -239,16 +239,16 @@ impl Starter<'_> {
             }
             Awaited::NotReady(what) => {
                 say!("no {what} in time; the command has been ended");
-                ending::end(&mut up.child, up.handle.as_ref(), Patience::Usual);
+                ending::end(self.here, &mut up.child, Patience::Usual);
                 (Status::NotReady, exit::Status::Deadline)
             }
             Awaited::Occupied(why) => {
                 say!("{why}; the command has been ended");
-                ending::end(&mut up.child, up.handle.as_ref(), Patience::Usual);
+                ending::end(self.here, &mut up.child, Patience::Usual);
                 (Status::Occupied, exit::Status::No)
             }
             Awaited::Interrupted(signal) => {
-                ending::end(&mut up.child, up.handle.as_ref(), Patience::Hasty);
+                ending::end(self.here, &mut up.child, Patience::Hasty);
                 return Ok(Some(Outcome::Interrupted(signal)));
             }
             Awaited::Ready(_) => return Ok(None),
@@ -487,11 +487,13 @@ fn shown(path: Option<PathBuf>, any_lossy: &mut bool) -> Option<String> {
     Some(text)
 }
 
-/// The record as a line.
-pub fn line(record: &ProcessRecord) -> Result<Vec<u8>, Failure> {
-    let mut line = serde_json::to_vec(record)?;
-    line.push(b'\n');
-    Ok(line)
+/// Writes `record`, a line, to the file `path`, whole.
+///
+/// # Errors
+///
+/// It cannot be written; what was there before is still there.
+pub fn write_record(path: &Path, record: &[u8]) -> Result<(), Failure> {
+    Ok(files::write_whole(path, &[record, b"\n"].concat())?)
 }
 
 fn milliseconds(duration: Duration) -> u64 {

@@ -20,6 +20,8 @@ pub const ENDING: [Signal; 3] = [Signal::SIGTERM, Signal::SIGINT, Signal::SIGHUP
 pub struct Interrupts {
     caught: Vec<(Signal, Arc<AtomicBool>)>,
     wake: UnixStream,
+    /// Kept open where no signal is caught, since an end of the stream would wake every wait.
+    _write: UnixStream,
 }
 
 impl Interrupts {
@@ -42,7 +44,11 @@ impl Interrupts {
             signal_hook::low_level::pipe::register(signal as i32, write.try_clone()?)?;
             caught.push((signal, flag));
         }
-        Ok(Interrupts { caught, wake })
+        Ok(Interrupts {
+            caught,
+            wake,
+            _write: write,
+        })
     }
 
     /// Readable once a signal has come; for [`crate::wait`].

@@ -213,11 +213,15 @@ impl Held {
     ) -> Result<Child, LaunchError> {
         let opened = rustix::io::retry_on_intr(|| rustix::io::write(&self.gate, &[1]));
         opened.map_err(|_| LaunchError::Failed("the new process ended early".to_owned()))?;
-        let Message::Executing = self.next_message(wake, deadline)? else {
-            return Err(LaunchError::Failed(
-                "the new process ended before it could execute the command".to_owned(),
-            ));
-        };
+        match self.next_message(wake, deadline)? {
+            Message::Executing => {}
+            Message::Failed(error) => return Err(error),
+            _ => {
+                return Err(LaunchError::Failed(
+                    "the new process ended before it could execute the command".to_owned(),
+                ));
+            }
+        }
         let confused = || LaunchError::Failed("the new process is confused".to_owned());
         match self.next_message(wake, deadline)? {
             // exec(2) has closed the pipe.
