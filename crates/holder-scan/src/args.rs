@@ -189,6 +189,21 @@ fn number(text: &str) -> Option<u64> {
     records::number::parse(text).ok()
 }
 
+impl WhatArgs {
+    /// Whether anything is asked for.
+    pub fn asks(&self) -> bool {
+        !(self.session_id.is_empty()
+            && self.file.is_empty()
+            && self.socket.is_empty()
+            && self.env.is_empty()
+            && self.arg.is_empty()
+            && self.cwd.is_empty()
+            && self.cwd_under.is_empty()
+            && self.port.is_empty()
+            && self.tty.is_empty())
+    }
+}
+
 impl Args {
     /// What the grammar cannot say.
     ///
@@ -197,15 +212,7 @@ impl Args {
     /// A message for people about wrong usage.
     pub fn check(&self) -> Result<(), String> {
         let what = &self.what;
-        let asks = !(what.session_id.is_empty()
-            && what.file.is_empty()
-            && what.socket.is_empty()
-            && what.env.is_empty()
-            && what.arg.is_empty()
-            && what.cwd.is_empty()
-            && what.cwd_under.is_empty()
-            && what.port.is_empty()
-            && what.tty.is_empty());
+        let asks = what.asks();
         if self.source.dump {
             return if asks {
                 Err("--dump writes the whole table and takes no question".to_owned())

@@ -3,7 +3,6 @@
 use std::collections::{HashMap, HashSet};
 
 use agents::signs::{AGENTS, Signs, id_in_path};
-use process::Pid;
 
 use crate::claims::{Claim, of_argv};
 use crate::evidence::{By, Evidence};
@@ -247,11 +246,4 @@ fn children_first(members: &[Member<'_>]) -> Vec<usize> {
         }
     }
     order
-}
-
-/// Where the process `pid` is among `members`.
-pub fn position(members: &[Member<'_>], pid: Pid) -> Option<usize> {
-    members
-        .binary_search_by_key(&pid, |member| member.row.pid)
-        .ok()
 }

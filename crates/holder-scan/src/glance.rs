@@ -152,7 +152,7 @@ impl<'a> Glancer<'a> {
         }
         self.unread.insert(pid);
         let uid = self.reader.uid(pid).ok();
-        let asked = match self.request.uid {
+        let asked = match self.request.question.uid {
             Some(asked) => uid == Some(asked),
             None => self.own_uid == 0 || uid == Some(self.own_uid),
         };
@@ -328,7 +328,7 @@ impl Marks {
     fn new() -> Marks {
         Marks {
             escape: memmem::Finder::new(b"\\u"),
-            flags: [SESSION_ID, RESUME].map(|flag| memmem::Finder::new(flag)),
+            flags: [SESSION_ID, RESUME].map(memmem::Finder::new),
         }
     }
 

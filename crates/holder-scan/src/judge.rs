@@ -11,7 +11,7 @@ use crate::criteria::Criteria;
 use crate::evidence::{By, Evidence};
 use crate::id::SessionId;
 use crate::snapshot::Snapshot;
-use crate::tree::{self, Tree};
+use crate::tree::{self, Scene, Tree};
 
 /// What a process is to the caller.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
@@ -58,6 +58,8 @@ pub struct Question {
     pub mentions: bool,
     /// Whether the caller's own family is wanted as well.
     pub include_self: bool,
+    /// Only processes of this user.
+    pub uid: Option<u32>,
 }
 
 /// One process that has to do with the question.
@@ -65,8 +67,8 @@ pub struct Question {
 pub struct Finding {
     /// Its index among the snapshot's rows.
     pub row: usize,
-    /// The session of the question, if it is about one.
-    pub session: Option<usize>,
+    /// The session that it is about, as it was asked for.
+    pub session: Option<String>,
     /// What speaks for it, the strongest first.
     pub evidence: Vec<Evidence>,
     /// Whose it is.
@@ -123,25 +125,16 @@ pub type Resolve<'a> = &'a dyn Fn(&[u8]) -> Option<Vec<u8>>;
 
 /// Judges a snapshot.
 pub fn judge(snapshot: &Snapshot, question: &Question, resolve: Resolve<'_>) -> Judgement {
-    let members = claimed::members(snapshot);
-    let judge = Judge {
-        own: members
-            .iter()
-            .map(|member| {
-                question.criteria.any() && question.criteria.are_met_by(member.row, resolve)
-            })
-            .collect(),
-        snapshot,
-        question,
-        members,
-    };
+    let judge = Judge::new(snapshot, question, resolve);
     let mut findings = Vec::new();
-    for (session, id) in question.ids.iter().enumerate() {
+    for id in &question.ids {
         let is = |word: &[u8]| id.is(word);
-        findings.extend(judge.holders(Some(session), &is));
+        let mut of_session = judge.holders(Some(id.as_str()), &is);
         if question.mentions {
-            judge.add_mentions(session, id, &mut findings);
+            judge.add_mentions(id, &mut of_session);
+            of_session.sort_by_key(|finding| finding.row);
         }
+        findings.extend(of_session);
     }
     // Of processes that hold a session the rest is said there.
     let said: HashSet<usize> = findings.iter().map(|finding| finding.row).collect();
@@ -151,29 +144,27 @@ pub fn judge(snapshot: &Snapshot, question: &Question, resolve: Resolve<'_>) -> 
             .filter(|finding| !said.contains(&finding.row)),
     );
     findings.retain(|finding| judge.is_shown(finding));
-    findings.sort_by_key(|finding| (finding.session.unwrap_or(usize::MAX), finding.row));
     Judgement { findings }
 }
 
-/// The processes of the caller's own, by their roots, whatever they hold: those that meet the
-/// criteria and have no ancestor that does.
-pub fn own_roots(snapshot: &Snapshot, criteria: &Criteria, resolve: Resolve<'_>) -> Vec<usize> {
-    let members = claimed::members(snapshot);
-    let met = |member: &Member<'_>| {
-        criteria.any()
-            && criteria.are_met_by(member.row, resolve)
-            && criteria.has_record_of(member.row)
-            && (criteria.uid.is_some() || is_users(member, snapshot))
-            && !snapshot.family.contains(&member.row.pid)
+/// The processes of the caller's own, by the roots of their trees, whatever they hold: those that
+/// meet the criteria and have no ancestor that does.
+pub fn own(snapshot: &Snapshot, question: &Question, resolve: Resolve<'_>) -> Vec<Finding> {
+    let judge = Judge::new(snapshot, question, resolve);
+    let is_own = |at: usize| {
+        judge.owner(&Tree::alone(at), false) == Class::Own
+            && !snapshot.family.contains(&judge.members[at].row.pid)
     };
-    let own: Vec<bool> = members.iter().map(met).collect();
-    (0..members.len())
-        .filter(|&at| {
-            own[at]
-                && !tree::ancestors(&members, at)
-                    .iter()
-                    .any(|&above| own[above])
-        })
+    let own: Vec<bool> = (0..judge.members.len()).map(is_own).collect();
+    let is_root = |at: &usize| {
+        own[*at]
+            && !tree::ancestors(&judge.members, *at)
+                .iter()
+                .any(|&above| own[above])
+    };
+    (0..judge.members.len())
+        .filter(is_root)
+        .map(|at| judge.root(at))
         .collect()
 }
 
@@ -194,9 +185,74 @@ struct Judge<'a> {
     own: Vec<bool>,
 }
 
-impl Judge<'_> {
+impl<'a> Judge<'a> {
+    fn new(snapshot: &'a Snapshot, question: &'a Question, resolve: Resolve<'_>) -> Judge<'a> {
+        let members = claimed::members(snapshot);
+        let criteria = &question.criteria;
+        let is_own =
+            |member: &Member<'_>| criteria.any() && criteria.are_met_by(member.row, resolve);
+        Judge {
+            own: members.iter().map(is_own).collect(),
+            snapshot,
+            question,
+            members,
+        }
+    }
+
+    /// An own process by itself, with whatever session its tree holds.
+    fn root(&self, at: usize) -> Finding {
+        let members = &self.members;
+        let line: Vec<usize> = std::iter::once(at)
+            .chain(tree::below(members, at))
+            .collect();
+        let holding: HashSet<usize> = line
+            .iter()
+            .copied()
+            .filter(|&at| members[at].current().next().is_some())
+            .collect();
+        let mut claims = line.iter().flat_map(|&at| members[at].current());
+        let session = claims
+            .find(|claim| claim.is_id)
+            .map(|claim| claim.id.clone());
+        let tree = self.scene(&holding, true, &|_| true).tree_at(at);
+        let own = members[at].claims.iter();
+        let evidence: Vec<Evidence> = own.map(|claim| claim.evidence.clone()).collect();
+        Finding {
+            row: at,
+            session: session.map(|id| String::from_utf8_lossy(&id).into_owned()),
+            carrier: !evidence.is_empty() && evidence.iter().all(|piece| piece.by.is_carried()),
+            evidence,
+            class: Class::Own,
+            counts_as: Some(Class::Own),
+            shared: false,
+            tree,
+        }
+    }
+
+    fn scene<'s>(
+        &'s self,
+        holding: &'s HashSet<usize>,
+        by_session: bool,
+        is: &'s dyn Fn(&[u8]) -> bool,
+    ) -> Scene<'s> {
+        let criteria = &self.question.criteria;
+        Scene {
+            members: &self.members,
+            holding,
+            own: &self.own,
+            recorded: criteria.records.is_some().then(|| {
+                let recorded = (0..self.members.len()).filter(|&at| self.is_recorded(at));
+                recorded.collect()
+            }),
+            family: &self.snapshot.family,
+            by_session,
+            named_wrapper: !criteria.args.is_empty(),
+            is,
+        }
+    }
+
     /// The holders of one session, or, without one, of what else was asked for.
-    fn holders(&self, session: Option<usize>, is: &dyn Fn(&[u8]) -> bool) -> Vec<Finding> {
+    fn holders(&self, session: Option<&str>, is: &dyn Fn(&[u8]) -> bool) -> Vec<Finding> {
         let locked = self.lock_owners(is);
         let mut found: Vec<(usize, Vec<Evidence>)> = Vec::new();
         for (at, member) in self.members.iter().enumerate() {
@@ -219,17 +275,7 @@ impl Judge<'_> {
             }
         }
         let holding: HashSet<usize> = found.iter().map(|(at, _)| *at).collect();
-        let scene = tree::Scene {
-            members: &self.members,
-            holding: &holding,
-            own: &self.own,
-            by_record: self.question.criteria.records.is_some(),
-            recorded: &|at| self.is_recorded(at),
-            family: &self.snapshot.family,
-            by_session: session.is_some(),
-            named_wrapper: !self.question.criteria.args.is_empty(),
-            is,
-        };
+        let scene = self.scene(&holding, session.is_some(), is);
         let trees: Vec<Tree> = found.iter().map(|(at, _)| scene.tree(*at)).collect();
         let shared: HashSet<usize> = found
             .iter()
@@ -245,7 +291,7 @@ impl Judge<'_> {
                 let class = self.class(at, &tree, shared);
                 Finding {
                     row: at,
-                    session,
+                    session: session.map(str::to_owned),
                     carrier: evidence.iter().all(|evidence| evidence.by.is_carried()),
                     counts_as: self.counts_as(at, class, &tree, shared, &evidence),
                     evidence,
@@ -339,16 +385,16 @@ impl Judge<'_> {
     }
 
     fn is_shown(&self, finding: &Finding) -> bool {
+        let row = self.members[finding.row].row;
+        if self.question.uid.is_some() && row.uid != self.question.uid {
+            return false;
+        }
         finding.class != Class::Family || finding.counts_as.is_some() || self.question.include_self
     }
 
     /// Those that name the session and do not hold it.
-    fn add_mentions(&self, session: usize, id: &SessionId, findings: &mut Vec<Finding>) {
-        let holding: HashSet<usize> = findings
-            .iter()
-            .filter(|finding| finding.session == Some(session))
-            .map(|finding| finding.row)
-            .collect();
+    fn add_mentions(&self, id: &SessionId, findings: &mut Vec<Finding>) {
+        let holding: HashSet<usize> = findings.iter().map(|finding| finding.row).collect();
         for (at, member) in self.members.iter().enumerate() {
             if holding.contains(&at) {
                 continue;
@@ -391,7 +437,7 @@ impl Judge<'_> {
             }
             findings.push(Finding {
                 row: at,
-                session: Some(session),
+                session: Some(id.as_str().to_owned()),
                 evidence,
                 class,
                 counts_as: None,

@@ -26,6 +26,7 @@ mod criteria;
 mod evidence;
 mod glance;
 mod id;
+mod join;
 mod json;
 mod judge;
 mod live;
@@ -37,6 +38,7 @@ mod run;
 mod shell;
 mod snapshot;
 mod stores;
+mod table;
 mod targets;
 mod tree;
 
@@ -51,3 +53,6 @@ pub fn main() -> ExitCode {
 pub fn command() -> clap::Command {
     <args::Args as clap::CommandFactory>::command()
 }
+
+#[cfg(test)]
+mod cases;

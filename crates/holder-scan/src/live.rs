@@ -44,8 +44,6 @@ pub struct Request<'a> {
     pub targets: &'a Targets,
     /// Which processes are wanted.
     pub scope: Scope,
-    /// Only processes of this user.
-    pub uid: Option<u32>,
     /// When to stop.
     pub deadline: Deadline,
     /// Gives the path behind links.
@@ -216,7 +214,7 @@ impl Scan<'_> {
                 found.insert(pid);
             }
         }
-        if let Some(uid) = self.request.uid.filter(|_| !all) {
+        if let Some(uid) = self.request.question.uid.filter(|_| !all) {
             found.retain(|&pid| self.reader.uid(pid) == Ok(uid));
         }
         found

@@ -16,6 +16,14 @@ pub struct Look {
 }
 
 impl Look {
+    /// A look at so many processes.
+    pub fn at(processes: usize) -> Look {
+        Look {
+            processes,
+            ..Look::default()
+        }
+    }
+
     /// Something that the question needs could not be had.
     pub fn fail(&mut self, why: impl Into<String>) {
         let why = why.into();

@@ -8,7 +8,7 @@ use records::text::{Argv, lossy};
 use serde::Serialize;
 
 use crate::evidence::Evidence;
-use crate::judge::{Class, Finding, Question, Verdict};
+use crate::judge::{Class, Finding, Verdict};
 use crate::snapshot::{Row, Snapshot};
 
 /// What is printed of any process.
@@ -95,7 +95,6 @@ impl Holder {
     /// The record of `finding`.
     pub fn new(
         snapshot: &Snapshot,
-        question: &Question,
         finding: &Finding,
         registered: Option<bool>,
         full_argv: bool,
@@ -108,9 +107,7 @@ impl Holder {
             r#type: "holder",
             process,
             class: finding.class,
-            session_id: finding
-                .session
-                .map(|at| question.ids[at].as_str().to_owned()),
+            session_id: finding.session.clone(),
             root: root.pid,
             root_ident: root.ident.clone(),
             primary: snapshot.rows[finding.tree.primary].pid,
@@ -189,7 +186,7 @@ pub struct Scan {
     /// Whether everything that the question needs was read.
     pub complete: bool,
     /// The machine.
-    pub host: String,
+    pub host: Option<String>,
     /// Its boot.
     pub boot_id: Option<String>,
     /// The pid namespace that the look was taken in.

@@ -5,17 +5,20 @@ use std::time::Instant;
 
 use process::{Here, Identity};
 use records::human::{Column, HumanView};
-use records::{Deadline, Failure, Output, Record, Status};
+use records::input::{Input, Lines, Timed};
+use records::{Deadline, Failure, Output, Record, Status, say};
 
 use crate::args::{Args, OwnArgs, WhatArgs};
 use crate::bounded::bounded;
 use crate::criteria::Criteria;
-use crate::judge::{self, Judgement, Question};
+use crate::join::{Join, Named};
+use crate::judge::{self, Finding, Judgement, Question, Verdict};
 use crate::live::{self, Request, Scope};
 use crate::look::Look;
 use crate::path;
-use crate::record::{Holder, Scan, What, millis};
+use crate::record::{Holder, ProcessEntry, Scan, What, millis};
 use crate::snapshot::Snapshot;
+use crate::table::{Origin, Written};
 use crate::targets::{self, Targets};
 
 /// What is read of a file that holds the record of a process.
@@ -115,27 +118,152 @@ struct Call {
 
 impl Call {
     fn answer(&self, output: &mut Output) -> Result<Status, Failure> {
-        let (question, targets) = self.ask()?;
+        let source = &self.args.source;
+        if source.dump {
+            self.dump(output)
+        } else if let Some(path) = &source.from {
+            self.judge_table(path, output)
+        } else if let Some(path) = &source.registry {
+            self.join(path, output)
+        } else {
+            let (question, targets) = self.ask()?;
+            let (snapshot, look) = self.scan(&question, &targets, Scope::Asked);
+            self.judge(output, &snapshot, &question, &look, None)
+        }
+    }
+
+    /// Takes a snapshot of the live table.
+    fn scan(&self, question: &Question, targets: &Targets, scope: Scope) -> (Snapshot, Look) {
         let resolve = |path: &[u8]| self.resolve(path);
-        let (snapshot, look) = live::scan(
+        let (snapshot, mut look) = live::scan(
             &self.here,
             &Request {
-                question: &question,
-                targets: &targets,
-                scope: Scope::Asked,
-                uid: self.args.what.uid,
+                question,
+                targets,
+                scope,
                 deadline: self.deadline,
                 resolve: &resolve,
             },
         );
-        let mut look = look;
-        targets
-            .problems
-            .iter()
-            .for_each(|problem| look.fail(problem.as_str()));
-        let judgement = judge::judge(&snapshot, &question, &resolve);
-        self.tell(output, &snapshot, &question, &judgement)?;
-        self.conclude(output, &judgement, &look)
+        for problem in &targets.problems {
+            look.fail(problem.as_str());
+        }
+        (snapshot, look)
+    }
+
+    /// Prints the holders and what the look was worth.
+    fn judge(
+        &self,
+        output: &mut Output,
+        snapshot: &Snapshot,
+        question: &Question,
+        look: &Look,
+        origin: Option<&Origin>,
+    ) -> Result<Status, Failure> {
+        let judgement = judge::judge(snapshot, question, &|path| self.resolve(path));
+        self.tell(output, snapshot, &judgement.findings, |_| None)?;
+        let complete = self.is_complete(look);
+        let verdict = Some(judgement.verdict(complete));
+        self.conclude(output, look, verdict, judgement.holders(), origin)
+    }
+
+    /// `--dump`.
+    fn dump(&self, output: &mut Output) -> Result<Status, Failure> {
+        let (question, targets) = (Question::default(), Targets::default());
+        let (snapshot, look) = self.scan(&question, &targets, Scope::All);
+        for row in &snapshot.rows {
+            let entry = ProcessEntry::new(row, self.args.full_argv);
+            output.emit(&entry).map_err(late_is_unknown)?;
+        }
+        self.conclude(output, &look, None, 0, None)
+    }
+
+    /// `--from`.
+    fn judge_table(&self, path: &Path, output: &mut Output) -> Result<Status, Failure> {
+        let (question, targets) = self.ask()?;
+        let mut table = Written::default();
+        let mut status = Status::Done;
+        self.read_records(path, |input| {
+            let bad = match input {
+                Input::Record(record) => table.take(&record).err(),
+                Input::Bad(bad) => Some(bad.to_string()),
+            };
+            if let Some(bad) = bad {
+                say!("{bad}");
+                status = Status::BadInput;
+            }
+        })?;
+        let needs_argv = !question.ids.is_empty() || !targets.args.is_empty();
+        let origin = table.origin.clone();
+        let (snapshot, mut look) = table.into_snapshot(&targets, needs_argv);
+        if status == Status::BadInput {
+            look.fail("some lines of the table could not be read");
+        }
+        let judged = self.judge(output, &snapshot, &question, &look, origin.as_ref())?;
+        Ok(status.worse(judged))
+    }
+
+    /// `--registry`.
+    fn join(&self, path: &Path, output: &mut Output) -> Result<Status, Failure> {
+        let (question, targets) = self.ask()?;
+        let mut rows: Vec<(Vec<u8>, Option<Named>)> = Vec::new();
+        let mut status = Status::Done;
+        self.read_records(path, |input| match input {
+            Input::Record(record) => rows.push((record.bytes().to_vec(), Named::of(&record))),
+            Input::Bad(bad) => {
+                say!("{bad}");
+                status = Status::BadInput;
+            }
+        })?;
+        let (snapshot, look) = self.scan(&question, &targets, Scope::Holding);
+        let complete = self.is_complete(&look);
+        let mut join = Join::new(&self.here, &snapshot, complete);
+        for (line, named) in &rows {
+            let joined = match (named, Record::parse(line)) {
+                (Some(named), Ok(record)) => record.with("holding", &join.holding(named))?,
+                _ => line.clone(),
+            };
+            output.pass(&joined).map_err(late_is_unknown)?;
+        }
+        let resolve = |path: &[u8]| self.resolve(path);
+        let known = |finding: &Finding| Some(join.knows(&snapshot, finding.tree.root));
+        let asks = self.args.what.asks();
+        let judgement = if asks {
+            judge::judge(&snapshot, &question, &resolve)
+        } else {
+            let mut findings = judge::own(&snapshot, &question, &resolve);
+            findings.retain(|finding| known(finding) == Some(false));
+            Judgement { findings }
+        };
+        self.tell(output, &snapshot, &judgement.findings, known)?;
+        let verdict = asks.then(|| judgement.verdict(complete));
+        let concluded = self.conclude(output, &look, verdict, judgement.holders(), None)?;
+        Ok(status.worse(concluded))
+    }
+
+    /// Hands each line of the file `path`, or of stdin where that is `-`, to `take`.
+    fn read_records(&self, path: &Path, mut take: impl FnMut(Input<'_>)) -> Result<(), Failure> {
+        let late = |error: std::io::Error| match error.kind() {
+            std::io::ErrorKind::TimedOut => Failure::unknown(error),
+            _ => Failure::from(error),
+        };
+        if path == Path::new("-") {
+            let mut lines = Lines::stdin_until(self.deadline);
+            while let Some(input) = lines.next_record().map_err(late)? {
+                take(input);
+            }
+            return Ok(());
+        }
+        let name = path.display().to_string();
+        let path = path.to_owned();
+        let file = bounded(self.deadline, move || std::fs::File::open(path))
+            .ok_or_else(|| Failure::unknown(format_args!("{name}: does not answer in time")))?
+            .map_err(|error| Failure::unknown(format_args!("{name}: {error}")))?;
+        let mut lines = Lines::new(name, Timed::new(file, self.deadline));
+        while let Some(input) = lines.next_record().map_err(late)? {
+            take(input);
+        }
+        Ok(())
     }
 
     /// What is asked, with everything looked up that it names.
@@ -154,6 +282,7 @@ impl Call {
             criteria,
             mentions: self.args.mentions,
             include_self: self.args.include_self,
+            uid: self.args.what.uid,
         };
         Ok((question, targets))
     }
@@ -168,45 +297,64 @@ impl Call {
         &self,
         output: &mut Output,
         snapshot: &Snapshot,
-        question: &Question,
-        judgement: &Judgement,
+        findings: &[Finding],
+        registered: impl Fn(&Finding) -> Option<bool>,
     ) -> Result<(), Failure> {
-        for finding in &judgement.findings {
+        for finding in findings {
             let full = self.args.full_argv;
-            let holder = Holder::new(snapshot, question, finding, None, full);
+            let holder = Holder::new(snapshot, finding, registered(finding), full);
             output.emit(&holder).map_err(late_is_unknown)?;
         }
         Ok(())
     }
 
-    /// The `scan` record and the exit status.
+    fn is_complete(&self, look: &Look) -> bool {
+        look.is_complete(self.args.what.all_users)
+    }
+
+    /// The `scan` record and the exit status. A table that was written down says itself when and
+    /// where it was taken.
     fn conclude(
         &self,
         output: &mut Output,
-        judgement: &Judgement,
         look: &Look,
+        verdict: Option<Verdict>,
+        holders: usize,
+        origin: Option<&Origin>,
     ) -> Result<Status, Failure> {
-        let all_users = self.args.what.all_users;
-        let complete = look.is_complete(all_users);
-        look.explain(all_users);
+        let complete = self.is_complete(look);
+        look.explain(self.args.what.all_users);
+        let live = self.args.source.from.is_none();
+        let here = Origin {
+            complete,
+            host: Some(self.here.host().to_owned()),
+            boot_id: self.here.boot().map(|boot| boot.to_string()),
+            pidns: self.here.space(),
+            at: None,
+        };
+        let origin = if live {
+            here
+        } else {
+            origin.cloned().unwrap_or_default()
+        };
         let scan = Scan {
             v: 1,
             r#type: "scan",
             what: what(&self.args.what),
-            verdict: Some(judgement.verdict(complete)),
-            holders: judgement.holders(),
+            verdict,
+            holders,
             processes: look.processes,
             unreadable: look.unreadable,
             others_unseen: look.others_unseen,
             complete,
-            host: self.here.host().to_owned(),
-            boot_id: self.here.boot().map(|boot| boot.to_string()),
-            pidns: self.here.space(),
+            host: origin.host,
+            boot_id: origin.boot_id,
+            pidns: origin.pidns,
             took_ms: millis(self.started.elapsed()),
-            at: records::time::now(),
+            at: origin.at.unwrap_or_else(records::time::now),
         };
         output.emit(&scan).map_err(late_is_unknown)?;
-        Ok(self.status(judgement.holders() > 0, complete))
+        Ok(self.status(holders > 0, complete))
     }
 
     fn status(&self, held: bool, complete: bool) -> Status {

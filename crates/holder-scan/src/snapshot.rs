@@ -52,8 +52,8 @@ pub struct Row {
     pub exe: Option<Vec<u8>>,
     /// Its working directory.
     pub cwd: Option<Vec<u8>>,
-    /// Its environment. A dump has the names without the values.
-    pub env: Option<Vec<(Vec<u8>, Option<Vec<u8>>)>>,
+    /// Its environment.
+    pub env: Option<Environment>,
     /// What it has open and may have to do with a session.
     pub open: Option<Vec<Open>>,
     /// What agents' own tables of live sessions say of this very process.
@@ -61,6 +61,9 @@ pub struct Row {
     /// What the question about other things than sessions has found on it.
     pub found: Vec<Evidence>,
 }
+
+/// Names and values; a dump has the names alone.
+pub type Environment = Vec<(Vec<u8>, Option<Vec<u8>>)>;
 
 /// An open file.
 #[derive(Clone, Debug, PartialEq, Eq)]

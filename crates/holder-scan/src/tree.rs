@@ -46,10 +46,8 @@ pub struct Scene<'a> {
     pub holding: &'a HashSet<usize>,
     /// Who meets the criteria.
     pub own: &'a [bool],
-    /// Whether a record of the caller's own processes was given.
-    pub by_record: bool,
-    /// Who is a process of that record.
-    pub recorded: &'a dyn Fn(usize) -> bool,
+    /// Who is a process of the record of the caller's own, where one was given.
+    pub recorded: Option<HashSet<usize>>,
     /// The caller's family, which is the root of nothing but itself.
     pub family: &'a HashSet<Pid>,
     /// Whether sessions are asked for.
@@ -63,7 +61,15 @@ pub struct Scene<'a> {
 impl Scene<'_> {
     /// The tree of the holder `at`.
     pub fn tree(&self, at: usize) -> Tree {
-        let root = self.root(at);
+        self.tree_of(at, self.root(at))
+    }
+
+    /// The tree that `at` is the root of.
+    pub fn tree_at(&self, at: usize) -> Tree {
+        self.tree_of(at, at)
+    }
+
+    fn tree_of(&self, at: usize, root: usize) -> Tree {
         let mut line = vec![at];
         line.extend(
             ancestors(self.members, at)
@@ -130,7 +136,11 @@ impl Scene<'_> {
     /// Whether the criteria make `at` the caller's own by itself. A recorded process is own as
     /// such; of its ancestors nothing is known by it.
     fn is_own(&self, at: usize) -> bool {
-        self.own[at] && (!self.by_record || (self.recorded)(at))
+        self.own[at]
+            && self
+                .recorded
+                .as_ref()
+                .is_none_or(|recorded| recorded.contains(&at))
     }
 
     /// Whether `at`, in the tree of `root`, is the agent rather than what starts it: it is one by
