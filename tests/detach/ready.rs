@@ -109,7 +109,7 @@ fn another_users_server_occupies_the_socket() {
         "--reuid=65534",
         "--regid=65534",
         "--clear-groups",
-        "python3",
+        "/usr/bin/python3",
     ]);
     let server = server
         .arg(script)

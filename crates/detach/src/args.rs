@@ -25,8 +25,7 @@ pub struct Args {
     #[arg(
         value_name = "COMMAND",
         required = true,
-        trailing_var_arg = true,
-        allow_hyphen_values = true
+        trailing_var_arg = true
     )]
     pub command: Vec<OsString>,
 
