@@ -209,3 +209,39 @@ fn a_foreign_proc() {
     let text = String::from_utf8(output.stdout).unwrap();
     assert_eq!(text, "unknown\tforeign_proc\n");
 }
+
+/// The pids that a server in a container names are other processes' numbers out here.
+#[test]
+fn a_server_in_another_namespace() {
+    let sandbox = Sandbox::new();
+    let script = "tmux -u -f /dev/null -S mux new-session -d cat || exit 9; touch ready; \
+        while [ ! -e stop ]; do sleep 0.05; done; tmux -S mux kill-server";
+    let mut container = std::process::Command::new("setsid")
+        .args([
+            "--wait",
+            "unshare",
+            "-Urpf",
+            "--mount-proc",
+            "sh",
+            "-c",
+            script,
+        ])
+        .env_remove("TMUX")
+        .current_dir(sandbox.path(""))
+        .stdin(std::process::Stdio::null())
+        .spawn()
+        .unwrap();
+    crate::support::until("it is up", || sandbox.path("ready").exists());
+    let socket = sandbox.path("mux");
+    let mut command = sandbox.tool("pane-ident");
+    command.args(["capture", "--tmux", "%0", "--tmux-socket"]);
+    let output = command.arg(&socket).output().unwrap();
+    assert_eq!(output.status.code(), Some(3), "{output:?}");
+    assert!(crate::support::said(&output).contains("other_namespace"));
+    let (_child, ident) = sandbox.sleeper();
+    let record = json!({"mux": "tmux", "pane": "%0", "ident": ident.to_string(),
+        "server": {"socket": socket}});
+    verify(&sandbox, &record, &[]).is("unknown", "other_namespace");
+    std::fs::write(sandbox.path("stop"), "").unwrap();
+    assert!(container.wait().unwrap().success());
+}

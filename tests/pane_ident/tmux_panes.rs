@@ -242,3 +242,37 @@ fn several_servers_in_one_call() {
     assert_eq!(String::from_utf8(output.stdout).unwrap(), expected);
     assert_eq!(output.status.code(), Some(0));
 }
+
+/// A pane whose process is replaced between two looks is looked at again, and never bound to a
+/// mix of two.
+#[test]
+fn a_pane_that_changes_hands_while_it_is_read() {
+    let sandbox = Sandbox::new();
+    let (_one, one) = sandbox.sleeper();
+    let (_two, two) = sandbox.sleeper();
+    let (one, two) = (one.pid(), two.pid());
+    // A tmux that names one process at the first look, and from then on another.
+    let fake = |rest: &str| {
+        let script = format!(
+            "#!/bin/sh\necho look >>looks\npid={two}\n{rest}\n\
+             printf '%%0 %s 0 1 0 @0 0 $0 1 0 1 1 2 sw/x\\n' $pid\n"
+        );
+        let _ = std::fs::remove_file(sandbox.path("looks"));
+        let fake = sandbox.script("fake", &script);
+        let mut command = sandbox.tool("pane-ident");
+        command.args(["capture", "--tmux", "%0", "--tmux-bin"]);
+        command.arg(fake).output().unwrap()
+    };
+    let output = fake(&format!("[ $(wc -l <looks) -gt 1 ] || pid={one}"));
+    let binding = crate::support::record(&output);
+    assert_eq!(number(&binding, "pid"), two.get());
+    let looks = std::fs::read_to_string(sandbox.path("looks")).unwrap();
+    assert_eq!(looks.lines().count(), 4);
+    // One that never keeps still is not bound at all.
+    let output = fake(&format!("[ $(($(wc -l <looks) % 2)) = 0 ] || pid={one}"));
+    assert_eq!(output.status.code(), Some(3), "{output:?}");
+    assert!(output.stdout.is_empty());
+    // One that is named, and is not there.
+    let output = fake("pid=4194303");
+    assert_eq!(output.status.code(), Some(1), "{output:?}");
+}

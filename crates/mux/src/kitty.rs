@@ -57,15 +57,15 @@ impl Kitty {
         let mut server = Server {
             socket: Some(self.address.clone()),
             pid: None,
+            peer: None,
         };
         let Some(path) = self.path() else {
             return Ok(Some(server));
         };
         match Stream::connect(&path, deadline) {
             Ok(stream) => {
-                server.pid = process::peer(stream.socket())
-                    .ok()
-                    .and_then(|peer| peer.pid);
+                server.peer = process::peer(stream.socket()).ok();
+                server.pid = server.peer.and_then(|peer| peer.pid);
                 Ok(Some(server))
             }
             Err(SocketError::NotRunning) => Ok(None),

@@ -3,7 +3,7 @@
 use std::fmt;
 use std::path::PathBuf;
 
-use process::Pid;
+use process::{Peer, Pid};
 use records::Deadline;
 
 /// One server of a terminal multiplexer.
@@ -47,6 +47,9 @@ pub struct Server {
     pub socket: Option<String>,
     /// Its process.
     pub pid: Option<Pid>,
+    /// Who the kernel says is behind the socket. The numbers that a server in another pid
+    /// namespace gives its processes mean others here.
+    pub peer: Option<Peer>,
 }
 
 /// One pane, as its server tells it.

@@ -7,12 +7,13 @@ use std::ffi::{OsStr, OsString};
 use std::path::PathBuf;
 use std::process::Command;
 
-use process::Pid;
 use process::helper;
+use process::{Peer, Pid};
 use records::Deadline;
 
 use crate::pane::{Listing, Multiplexer, Occupant, Pane, Server, Silence};
 use crate::program;
+use crate::socket::Stream;
 
 /// More than tmux prints of ten thousand panes.
 const LIMIT: usize = 16 << 20;
@@ -108,7 +109,24 @@ impl Multiplexer for Tmux {
         let rows = rows(&ran.stdout).ok_or_else(|| {
             Silence::Failed(format!("{}: the list is not readable", self.called()))
         })?;
-        Ok(listing(rows))
+        let mut listing = listing(rows);
+        if let Some(server) = &mut listing.server {
+            server.peer = self.peer(server, deadline);
+        }
+        Ok(listing)
+    }
+}
+
+impl Tmux {
+    /// Who is behind the server's socket; what the server says of itself is a number of its own
+    /// pid namespace.
+    fn peer(&self, server: &Server, deadline: Deadline) -> Option<Peer> {
+        let path = match &self.server {
+            Address::Socket(path) => path.clone(),
+            Address::Default | Address::Name(_) => server.socket.as_ref()?.into(),
+        };
+        let stream = Stream::connect(&path, deadline).ok()?;
+        process::peer(stream.socket()).ok()
     }
 }
 
@@ -213,6 +231,7 @@ fn listing(rows: Vec<Row>) -> Listing {
     let server = rows.first().map(|row| Server {
         socket: Some(row.socket.clone()),
         pid: row.server,
+        peer: None,
     });
     let mut panes: Vec<Pane> = Vec::with_capacity(rows.len());
     for row in rows {
@@ -297,7 +316,8 @@ mod tests {
             listing.server,
             Some(Server {
                 socket: Some("/tmp/s ock".to_owned()),
-                pid: Pid::new(55)
+                pid: Pid::new(55),
+                peer: None,
             })
         );
         let [pane, other] = &listing.panes[..] else {

@@ -13,8 +13,9 @@ use records::{Deadline, Failure, Output, Record, Status, files, time};
 use serde::Serialize;
 
 use crate::args::{CaptureArgs, Subject};
+use crate::notice;
 use crate::program::Program;
-use crate::scene::{pane_cwd, silence_reason};
+use crate::scene::{foreign_numbers, pane_cwd, silence_reason};
 use crate::servers::{Kind, ServerKey};
 use crate::verify::for_servers;
 
@@ -114,7 +115,8 @@ impl Capture<'_> {
     /// Binds the pane `address`. It is looked at before and after its process is read, so that
     /// the record is of one process and not of two.
     fn pane(&self, server: &dyn Multiplexer, address: &str) -> Result<Binding, Failure> {
-        let mut why = String::new();
+        let mut changing =
+            Failure::unknown(format_args!("pane {address} changes hands all the time"));
         for _ in 0..TRIES {
             let before = self.ask(server, address)?;
             let (pane, pid) = occupied(&before, address)?;
@@ -122,7 +124,7 @@ impl Capture<'_> {
                 Ok(read) => read,
                 Err(failure) if failure.status() == Status::No => {
                     // It has ended since; the server may have another one there by now.
-                    why = failure.message().to_owned();
+                    changing = failure;
                     continue;
                 }
                 Err(failure) => return Err(failure),
@@ -137,16 +139,20 @@ impl Capture<'_> {
                 };
                 return Ok(self.bind(&handle, program, Some(place)));
             }
-            why = format!("pane {address} changes hands all the time");
         }
-        // The process the server names has ended, and it goes on naming it.
-        Err(Failure::no(why))
+        Err(changing)
     }
 
     fn ask(&self, server: &dyn Multiplexer, address: &str) -> Result<Listing, Failure> {
-        server.pane(address, self.deadline).map_err(|silence| {
+        let what = format!("{}'s answer", server.name());
+        let listing = notice::during(&what, self.deadline, || server.pane(address, self.deadline));
+        let listing = listing.map_err(|silence| {
             Failure::unknown(format_args!("{}: {silence}", silence_reason(&silence)))
-        })
+        })?;
+        match foreign_numbers(&self.here, &listing) {
+            Some(why) => Err(Failure::unknown(format_args!("other_namespace: {why}"))),
+            None => Ok(listing),
+        }
     }
 
     /// A live process, held, with what it runs.
@@ -267,8 +273,11 @@ fn user_record(path: &Path, deadline: Deadline) -> Result<Vec<u8>, Failure> {
     if path != Path::new("-") {
         return Ok(files::read_trusted(path, MAX_RECORD)?);
     }
-    let mut lines = Lines::stdin_until(deadline);
-    match lines.next_record() {
+    notice::during("standard input", deadline, || first_record(deadline))
+}
+
+fn first_record(deadline: Deadline) -> Result<Vec<u8>, Failure> {
+    match Lines::stdin_until(deadline).next_record() {
         Ok(Some(Input::Record(record))) => Ok(record.bytes().to_vec()),
         Ok(Some(Input::Bad(bad))) => Err(Failure::new(Status::BadInput, bad)),
         Ok(None) => Err(Failure::new(

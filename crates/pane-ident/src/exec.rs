@@ -65,7 +65,7 @@ pub fn run(args: &ExecArgs) -> Result<Status, Failure> {
     }
     let argv = binding.fill_in(&args.command, &before)?;
     let (ending, exit) = match Running::start(&argv) {
-        Ok(mut running) => running.wait(&here, args.timeout)?,
+        Ok(running) => running.finish(&here, args.timeout)?,
         Err(failure) => {
             write_summary(args, &not_run(before.state))?;
             return Err(failure);
@@ -123,12 +123,18 @@ fn not_run(before: State) -> Summary {
 }
 
 fn write_summary(args: &ExecArgs, summary: &Summary) -> Result<(), Failure> {
-    if let Some(path) = &args.summary {
-        let mut line = serde_json::to_vec(summary)?;
-        line.push(b'\n');
-        files::write_whole(path, &line)?;
+    let Some(path) = &args.summary else {
+        return Ok(());
+    };
+    let mut line = serde_json::to_vec(summary)?;
+    line.push(b'\n');
+    // A signal must not leave a half-made file behind.
+    let interrupts = Interrupts::catch(&ENDING)?;
+    let written = files::write_whole(path, &line);
+    if let Some(signal) = interrupts.release() {
+        process::die_by(signal);
     }
-    Ok(())
+    Ok(written?)
 }
 
 /// The record of the binding.
@@ -235,6 +241,20 @@ impl Running {
             Failure::new(status, format_args!("{program}: {error}"))
         })?;
         Ok(Running { child, interrupts })
+    }
+
+    /// Waits until the command has ended, or ends it. Afterwards signals end this process again.
+    fn finish(
+        mut self,
+        here: &Here,
+        timeout: Option<Duration>,
+    ) -> Result<(Ending, Option<ExitStatus>), Failure> {
+        let (ending, exit) = self.wait(here, timeout)?;
+        // A terminal sends its signals to this process and to the command alike.
+        match self.interrupts.release() {
+            Some(signal) if ending == Ending::ByItself => Ok((Ending::Interrupted(signal), exit)),
+            _ => Ok((ending, exit)),
+        }
     }
 
     fn wait(

@@ -18,6 +18,7 @@ pub mod caller;
 pub mod capture;
 pub mod claim;
 pub mod exec;
+mod notice;
 pub mod program;
 pub mod scene;
 pub mod servers;

@@ -12,6 +12,7 @@ use records::text::lossy;
 
 use crate::caller::Caller;
 use crate::claim::{Address, Claim, ClaimedIdent, LegacyKey};
+use crate::notice;
 use crate::program::{Program, is_same_path, runs_the_same};
 use crate::servers::{ServerArgs, ServerKey};
 use crate::verdict::{Bound, Doubt, Elsewhere, Facts, Likeness, Place, Process, Role};
@@ -87,10 +88,14 @@ impl<'a> Scene<'a> {
         let keys: HashSet<&ServerKey> = addresses
             .filter_map(|address| address.server.as_ref().ok())
             .collect();
+        let keys: Vec<ServerKey> = keys.into_iter().cloned().collect();
+        let answers = notice::during("the multiplexers", deadline, || {
+            ask_all(here, &keys, servers, deadline)
+        });
         Scene {
             here,
             caller: Caller::read(),
-            servers: ask_all(keys.into_iter().cloned().collect(), servers, deadline),
+            servers: answers,
             residents: RefCell::default(),
             deadline,
         }
@@ -408,7 +413,8 @@ fn find<'l>(listing: &'l Listing, id: &str) -> Option<&'l Pane> {
 
 /// Asks servers, several at once.
 fn ask_all(
-    keys: Vec<ServerKey>,
+    here: &Here,
+    keys: &[ServerKey],
     servers: &ServerArgs,
     deadline: Deadline,
 ) -> HashMap<ServerKey, Result<Listing, Doubt>> {
@@ -416,7 +422,7 @@ fn ask_all(
     let next = AtomicUsize::new(0);
     let work = || {
         while let Some(key) = keys.get(next.fetch_add(1, Ordering::Relaxed)) {
-            let answer = ask(key, servers, deadline);
+            let answer = ask(here, key, servers, deadline);
             let mut answers = answers.lock().unwrap_or_else(PoisonError::into_inner);
             answers.insert(key.clone(), answer);
         }
@@ -430,15 +436,39 @@ fn ask_all(
     answers.into_inner().unwrap_or_else(PoisonError::into_inner)
 }
 
-fn ask(key: &ServerKey, servers: &ServerArgs, deadline: Deadline) -> Result<Listing, Doubt> {
+fn ask(
+    here: &Here,
+    key: &ServerKey,
+    servers: &ServerArgs,
+    deadline: Deadline,
+) -> Result<Listing, Doubt> {
     let server = servers.open(key).map_err(|why| Doubt {
         reason: "no_multiplexer",
         why,
     })?;
-    server.panes(deadline).map_err(|silence| Doubt {
+    let listing = server.panes(deadline).map_err(|silence| Doubt {
         reason: silence_reason(&silence),
         why: silence.to_string(),
-    })
+    })?;
+    match foreign_numbers(here, &listing) {
+        Some(why) => Err(Doubt {
+            reason: "other_namespace",
+            why,
+        }),
+        None => Ok(listing),
+    }
+}
+
+/// Why the pids that a server names are not to be believed here: it lives in another pid
+/// namespace, where they are other processes' numbers.
+pub fn foreign_numbers(here: &Here, listing: &Listing) -> Option<String> {
+    let pid = listing.server.as_ref()?.peer?.pid;
+    let foreign = match pid {
+        Some(pid) => here.shares_numbers(pid) == Some(false),
+        // The kernel has no number of here for it.
+        None => true,
+    };
+    foreign.then(|| "the multiplexer's server lives in another pid namespace".to_owned())
 }
 
 /// The token for a server that did not say.

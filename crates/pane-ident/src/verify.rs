@@ -10,6 +10,7 @@ use serde::Serialize;
 
 use crate::args::VerifyArgs;
 use crate::claim::{Address, Claim, ClaimedIdent};
+use crate::notice;
 use crate::scene::{LiveProcess, Scene, Wishes};
 use crate::servers::{Kind, ServerArgs, ServerKey};
 use crate::verdict::{Judgement, Live, State, judge};
@@ -112,7 +113,9 @@ fn settled(
         }
         return found;
     }
-    std::thread::sleep(settle);
+    notice::during("what is gone to stay so", Deadline::after(settle), || {
+        std::thread::sleep(settle);
+    });
     let again: Vec<&Claim> = gone
         .iter()
         .filter_map(|&i| claims.get(i).copied())
@@ -195,31 +198,8 @@ fn filter(
     output: &mut Output,
     tally: &mut Tally,
 ) -> Result<(), Failure> {
-    let mut input = Lines::stdin_until(for_servers(deadline));
-    let mut lines: Vec<(Vec<u8>, Option<Claim>)> = Vec::new();
-    loop {
-        match input.next_record() {
-            Ok(None) => break,
-            Ok(Some(Input::Record(record))) => {
-                let claim = Claim::of(&record);
-                let named = args.pane.as_deref();
-                if named.is_none() || claim.as_ref().and_then(Claim::pane) == named {
-                    lines.push((record.bytes().to_vec(), claim));
-                }
-            }
-            Ok(Some(Input::Bad(bad))) => {
-                say!("{bad}");
-                tally.input = Some(Status::BadInput);
-            }
-            Err(error) if error.kind() == io::ErrorKind::TimedOut => {
-                say!("standard input did not end before the deadline");
-                let status = tally.input.unwrap_or(Status::Unknown);
-                tally.input = Some(status.worse(Status::Unknown));
-                break;
-            }
-            Err(error) => return Err(error.into()),
-        }
-    }
+    let until = for_servers(deadline);
+    let lines = notice::during("standard input", until, || read_all(args, until, tally))?;
     let wishes = Wishes {
         legacy: args.legacy.clone(),
         same_argv: args.same_argv,
@@ -248,6 +228,40 @@ fn filter(
         }
     }
     Ok(())
+}
+
+/// The records that are asked about, with what they claim.
+fn read_all(
+    args: &VerifyArgs,
+    deadline: Deadline,
+    tally: &mut Tally,
+) -> Result<Vec<(Vec<u8>, Option<Claim>)>, Failure> {
+    let mut input = Lines::stdin_until(deadline);
+    let mut lines = Vec::new();
+    loop {
+        match input.next_record() {
+            Ok(None) => break,
+            Ok(Some(Input::Record(record))) => {
+                let claim = Claim::of(&record);
+                let named = args.pane.as_deref();
+                if named.is_none() || claim.as_ref().and_then(Claim::pane) == named {
+                    lines.push((record.bytes().to_vec(), claim));
+                }
+            }
+            Ok(Some(Input::Bad(bad))) => {
+                say!("{bad}");
+                tally.input = Some(Status::BadInput);
+            }
+            Err(error) if error.kind() == io::ErrorKind::TimedOut => {
+                say!("standard input did not end before the deadline");
+                let status = tally.input.unwrap_or(Status::Unknown);
+                tally.input = Some(status.worse(Status::Unknown));
+                break;
+            }
+            Err(error) => return Err(error.into()),
+        }
+    }
+    Ok(lines)
 }
 
 fn put(

@@ -98,6 +98,12 @@ impl Here {
         self.system.as_ref().map(System::space)
     }
 
+    /// Whether the process `pid`, a number of here, calls processes by the numbers of here: it lives
+    /// in the same pid namespace. `None` where that cannot be told.
+    pub fn shares_numbers(&self, pid: Pid) -> Option<bool> {
+        self.system.as_ref()?.shares_numbers(pid)
+    }
+
     /// Why nothing here may be believed: the process table is another namespace's.
     pub fn distrust(&self) -> Option<&str> {
         self.distrust.as_deref()

@@ -29,6 +29,9 @@ pub struct Herdr {
     socket: PathBuf,
 }
 
+/// The result of a request, as the server wrote it.
+pub type Answer = Result<Box<RawValue>, RequestError>;
+
 /// Why a request had no result.
 #[derive(Debug)]
 pub enum RequestError {
@@ -100,12 +103,7 @@ impl Herdr {
     /// # Errors
     ///
     /// There was no result; the error says why.
-    pub fn request(
-        &self,
-        method: &str,
-        params: &serde_json::Value,
-        deadline: Deadline,
-    ) -> Result<Box<RawValue>, RequestError> {
+    pub fn request(&self, method: &str, params: &serde_json::Value, deadline: Deadline) -> Answer {
         ask(&mut self.connect(deadline)?, method, params, deadline)
     }
 
@@ -115,26 +113,28 @@ impl Herdr {
         params: &serde_json::Value,
         deadline: Deadline,
     ) -> Result<T, RequestError> {
-        let result = self.request(method, params, deadline)?;
-        serde_json::from_str(result.get())
-            .map_err(|error| RequestError::Malformed(format!("{method}: {error}")))
+        decode(method, &self.request(method, params, deadline)?)
     }
 
-    /// The server itself, if one is running.
-    fn server(&self, deadline: Deadline) -> Result<Option<Server>, Silence> {
-        let stream = match self.connect(deadline) {
+    /// The first request of several, which also finds out whether a server is running.
+    fn first(
+        &self,
+        method: &str,
+        params: &serde_json::Value,
+        deadline: Deadline,
+    ) -> Result<Option<(Server, Answer)>, Silence> {
+        let mut stream = match self.connect(deadline) {
             Ok(stream) => stream,
             Err(SocketError::NotRunning) => return Ok(None),
             Err(error) => return Err(self.silence(error.into())),
         };
-        let pid = match process::peer(stream.socket()) {
-            Ok(peer) => peer.pid,
-            Err(_) => None,
-        };
-        Ok(Some(Server {
+        let peer = process::peer(stream.socket()).ok();
+        let server = Server {
             socket: Some(self.socket.to_string_lossy().into_owned()),
-            pid,
-        }))
+            pid: peer.and_then(|peer| peer.pid),
+            peer,
+        };
+        Ok(Some((server, ask(&mut stream, method, params, deadline))))
     }
 
     /// `info` with its process. `None` if it has been closed meanwhile.
@@ -185,13 +185,18 @@ fn occupant(shell_pid: Option<i64>) -> Occupant {
     }
 }
 
+fn decode<T: for<'a> Deserialize<'a>>(method: &str, result: &RawValue) -> Result<T, RequestError> {
+    serde_json::from_str(result.get())
+        .map_err(|error| RequestError::Malformed(format!("{method}: {error}")))
+}
+
 /// Sends one request on a new connection and reads its result.
 fn ask(
     stream: &mut Stream,
     method: &str,
     params: &serde_json::Value,
     deadline: Deadline,
-) -> Result<Box<RawValue>, RequestError> {
+) -> Answer {
     let sent = stream.send(&request_line(REQUEST_ID, method, params), deadline);
     if let Err(SocketError::Deadline) = sent {
         return Err(SocketError::Deadline.into());
@@ -219,12 +224,13 @@ impl Multiplexer for Herdr {
 
     /// The panes in one request, and one more for each: no list of herdr's has the process.
     fn panes(&self, deadline: Deadline) -> Result<Listing, Silence> {
-        let Some(server) = self.server(deadline)? else {
+        const LIST: &str = "pane.list";
+        let none = serde_json::json!({});
+        let Some((server, answer)) = self.first(LIST, &none, deadline)? else {
             return Ok(Listing::default());
         };
-        let none = serde_json::json!({});
-        let listed: PaneList = self
-            .result("pane.list", &none, deadline)
+        let listed: PaneList = answer
+            .and_then(|result| decode(LIST, &result))
             .map_err(|error| self.silence(error))?;
         let tabs: TabList = self
             .result("tab.list", &none, deadline)
@@ -245,11 +251,12 @@ impl Multiplexer for Herdr {
     }
 
     fn pane(&self, address: &str, deadline: Deadline) -> Result<Listing, Silence> {
-        let Some(server) = self.server(deadline)? else {
+        const GET: &str = "pane.get";
+        let params = serde_json::json!({ "pane_id": address });
+        let Some((server, answer)) = self.first(GET, &params, deadline)? else {
             return Ok(Listing::default());
         };
-        let params = serde_json::json!({ "pane_id": address });
-        let info = match self.result::<PaneAnswer>("pane.get", &params, deadline) {
+        let info = match answer.and_then(|result| decode::<PaneAnswer>(GET, &result)) {
             Ok(answer) => Some(answer.pane),
             Err(RequestError::Refused { code, .. }) if code == PANE_NOT_FOUND => None,
             Err(error) => return Err(self.silence(error)),

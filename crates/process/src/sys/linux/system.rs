@@ -10,6 +10,7 @@ use super::super::Reach;
 use super::pin::Pin;
 use crate::entry::{Entry, Start};
 use crate::ident::{Identity, LinuxIdentity};
+use crate::pid::Pid;
 
 /// The inode of the initial time namespace, `PROC_TIME_INIT_INO` of the kernel.
 const INITIAL_TIMENS: u64 = 0xEFFF_FFFA;
@@ -62,6 +63,12 @@ impl System {
             Some(timens) => format!("{}+{timens}", self.pidns),
             None => self.pidns.to_string(),
         }
+    }
+
+    /// Whether `pid` counts processes as this process does: it lives in the same pid namespace.
+    /// `None` where that cannot be read.
+    pub(crate) fn shares_numbers(&self, pid: Pid) -> Option<bool> {
+        Some(namespace(Path::new(&format!("/proc/{pid}/ns/pid")))? == self.pidns)
     }
 
     /// The identity of the process `entry`, which `pin` pins.

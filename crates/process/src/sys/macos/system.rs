@@ -8,6 +8,7 @@ use super::super::Reach;
 use super::{Pin, sysctl};
 use crate::entry::{Entry, Start};
 use crate::ident::{Identity, MacosIdentity};
+use crate::pid::Pid;
 
 /// This boot.
 #[derive(Clone, Debug)]
@@ -37,6 +38,11 @@ impl System {
     /// There is one pid namespace; identities write it as 0.
     pub(crate) fn space(&self) -> String {
         "0".to_owned()
+    }
+
+    /// There is one pid namespace, so all processes count alike.
+    pub(crate) fn shares_numbers(&self, _pid: Pid) -> Option<bool> {
+        Some(true)
     }
 
     /// The identity of the process `entry`. The start time alone makes it.
