@@ -154,7 +154,8 @@ impl<'a> Glancer<'a> {
         let uid = self.reader.uid(pid).ok();
         let asked = match self.request.question.uid {
             Some(asked) => uid == Some(asked),
-            None => self.own_uid == 0 || uid == Some(self.own_uid),
+            // Init is nobody's own, and sandboxes shield it even from root.
+            None => !pid.is_init() && (self.own_uid == 0 || uid == Some(self.own_uid)),
         };
         if asked {
             look.unreadable += 1;
