@@ -1,0 +1,256 @@
+//! Who a process is, in the namespaces that it was started in.
+
+use std::fs;
+use std::io::Write;
+use std::process::{Command, Stdio};
+
+use process::{Comparison, Delivery, Here, Identity, LstartIdentity, Pid, Reader, Sight, Signal};
+use process::{Standing, State};
+
+use crate::support::{Sub, alive, ident, sleeper, until};
+
+#[test]
+fn a_process_is_the_same_until_it_has_ended() {
+    let here = Here::new();
+    let mut child = sleeper();
+    let handle = alive(&here, child.pid());
+    let word = handle.ident().to_string();
+    let recorded: Identity = word.parse().unwrap();
+    assert_eq!(&recorded, handle.ident());
+    assert_eq!(recorded.pid(), child.pid());
+    assert!(recorded.is_exact());
+    assert_eq!(here.find(&recorded, None).word(), "same");
+    assert_eq!(here.find(&recorded, Some(here.host())).word(), "same");
+    assert!(!handle.has_ended());
+    assert_eq!(handle.current().unwrap().pid, child.pid());
+
+    child.end_uncollected();
+    assert!(handle.has_ended());
+    assert!(matches!(here.look(child.pid()), Sight::Zombie(zombie) if zombie == recorded));
+    assert!(matches!(
+        here.find(&recorded, None),
+        Standing::Gone { zombie: true }
+    ));
+    assert!(here.open(child.pid()).is_err());
+
+    let pid = child.pid();
+    child.end();
+    assert!(handle.has_ended());
+    assert!(handle.current().is_none());
+    assert_eq!(handle.signal(Signal::SIGKILL), Delivery::Gone);
+    assert!(matches!(here.look(pid), Sight::Absent));
+    assert!(matches!(
+        here.find(&recorded, None),
+        Standing::Gone { zombie: false }
+    ));
+}
+
+#[test]
+fn exec_keeps_an_identity() {
+    let here = Here::new();
+    let mut child = Sub::start(
+        Command::new("sh")
+            .args(["-c", "read line; exec cat"])
+            .stdin(Stdio::piped()),
+    );
+    let before = ident(&here, child.pid());
+    child.stdin.as_mut().unwrap().write_all(b"\n").unwrap();
+    until("another program", || {
+        Reader::new().entry(child.pid()).unwrap().name == b"cat"
+    });
+    assert_eq!(ident(&here, child.pid()), before);
+}
+
+#[test]
+fn a_signal_reaches_its_process() {
+    let here = Here::new();
+    let mut child = sleeper();
+    let handle = alive(&here, child.pid());
+    assert_eq!(handle.signal(Signal::SIGSTOP), Delivery::Sent);
+    until("a stop", || {
+        handle.current().is_some_and(|now| now.state.is_stopped())
+    });
+    assert_eq!(handle.signal(Signal::SIGKILL), Delivery::Sent);
+    until("the end", || handle.has_ended());
+    assert!(!child.lives());
+}
+
+#[test]
+fn init_is_never_signalled() {
+    let here = Here::new();
+    let init = Pid::new(1).unwrap();
+    // CONT would harm nobody.
+    assert_eq!(alive(&here, init).signal(Signal::SIGCONT), Delivery::Denied);
+}
+
+#[cfg(target_os = "linux")]
+#[test]
+fn a_thread_id_is_no_pid() {
+    let here = Here::new();
+    let (tell, told) = std::sync::mpsc::channel();
+    let (release, released) = std::sync::mpsc::channel::<()>();
+    let thread = std::thread::spawn(move || {
+        tell.send(rustix::thread::gettid()).unwrap();
+        let _ = released.recv();
+    });
+    let tid = told.recv().unwrap().as_raw_nonzero().get();
+    assert!(fs::exists(format!("/proc/{tid}/stat")).unwrap());
+    let tid = Pid::new(tid.into()).unwrap();
+    assert_ne!(tid, Pid::own());
+    assert!(matches!(here.look(tid), Sight::Absent));
+    let Identity::Linux(mut own) = ident(&here, Pid::own()) else {
+        panic!("an identity of Linux");
+    };
+    own.pid = tid;
+    let standing = here.find(&Identity::Linux(own), None);
+    assert!(matches!(standing, Standing::Gone { zombie: false }));
+    assert!(!Reader::new().pids().unwrap().contains(&tid));
+    drop(release);
+    thread.join().unwrap();
+}
+
+#[cfg(target_os = "linux")]
+#[test]
+fn names_with_blanks_parentheses_and_newlines() {
+    let here = Here::new();
+    let folder = tempfile::tempdir().unwrap();
+    for name in [
+        "a b",
+        ") S 1 1 1",
+        "x) R 1\n1 1 (",
+        "((",
+        "new\nline",
+        "\u{e9}\u{fc}",
+    ] {
+        let program = folder.path().join(name);
+        fs::copy("/bin/cat", &program).unwrap();
+        // A child of another test may hold the file open for writing until it executes, and a
+        // program that is being written does not start.
+        let mut started = None;
+        until("a start", || {
+            started = Command::new(&program).stdin(Stdio::piped()).spawn().ok();
+            started.is_some()
+        });
+        let child = Sub::from(started.unwrap());
+        let entry = Reader::new().entry(child.pid()).unwrap();
+        assert_eq!(entry.name, name.as_bytes(), "{name:?}");
+        assert_eq!(entry.ppid, Pid::own().get());
+        assert!(
+            entry.state == State('S') || entry.state == State('R') || entry.state == State('D')
+        );
+        let identity = ident(&here, child.pid());
+        assert_eq!(here.find(&identity, None).word(), "same");
+    }
+}
+
+#[cfg(target_os = "linux")]
+#[test]
+fn what_a_record_says_against_what_is() {
+    let here = Here::new();
+    let child = sleeper();
+    let Identity::Linux(now) = ident(&here, child.pid()) else {
+        panic!("an identity of Linux");
+    };
+    let find = |change: &dyn Fn(&mut process::LinuxIdentity), host| {
+        let mut recorded = now.clone();
+        change(&mut recorded);
+        here.find(&Identity::Linux(recorded), host)
+    };
+    let why = |standing| match standing {
+        Standing::Unknown(why) => why,
+        other => panic!("unknown, not {other:?}"),
+    };
+    let host = here.host().to_owned();
+    let elsewhere = format!("not-{host}");
+
+    // Another boot: gone, unless it was another machine's.
+    let other_boot = |id: &mut process::LinuxIdentity| id.boot = uuid::Uuid::from_u128(7);
+    for known in [None, Some(&*host)] {
+        let standing = find(&other_boot, known);
+        assert!(matches!(standing, Standing::Gone { zombie: false }));
+    }
+    assert!(why(find(&other_boot, Some(&elsewhere))).contains(&elsewhere));
+    // In the same boot the name of the machine says nothing: containers have their own.
+    assert_eq!(find(&|_| (), Some(&elsewhere)).word(), "same");
+
+    // Another pid namespace: the number says nothing here.
+    assert!(why(find(&|id| id.pidns += 1, None)).contains("namespace"));
+
+    // Two inodes decide.
+    if let Some(inode) = now.inode {
+        let other = find(&|id| id.inode = Some(inode + 1), None);
+        assert!(matches!(other, Standing::Recycled(Some(Identity::Linux(found))) if found == now));
+        assert_eq!(find(&|id| id.ticks += 1, None).word(), "same");
+        assert_eq!(find(&|id| id.timens = Some(7), None).word(), "same");
+    }
+    // Without both, the ticks, within one time namespace.
+    assert_eq!(find(&|id| id.inode = None, None).word(), "same");
+    let ticks = |id: &mut process::LinuxIdentity| (id.inode, id.ticks) = (None, id.ticks - 1);
+    assert_eq!(find(&ticks, None).word(), "recycled");
+    let timens = |id: &mut process::LinuxIdentity| (id.inode, id.timens) = (None, Some(7));
+    assert!(why(find(&timens, None)).contains("time namespace"));
+
+    let foreign: Identity = format!("macos:{}:0:{}:1.000000:0", now.boot, now.pid)
+        .parse()
+        .unwrap();
+    assert_eq!(here.find(&foreign, None).word(), "unknown");
+}
+
+/// What ps(1) says, in seconds since the epoch.
+#[cfg(target_os = "linux")]
+fn lstart(pid: Pid) -> u64 {
+    let output = |command: &mut Command| {
+        let output = command.env("TZ", "UTC0").env("LC_ALL", "C").output();
+        String::from_utf8(output.unwrap().stdout).unwrap()
+    };
+    let started = output(Command::new("ps").args(["-o", "lstart=", "-p", &pid.to_string()]));
+    let seconds = output(Command::new("date").args(["-d", started.trim(), "+%s"]));
+    seconds.trim().parse().unwrap()
+}
+
+#[cfg(target_os = "linux")]
+#[test]
+fn a_start_time_of_ps_is_good_to_a_second() {
+    let here = Here::new();
+    let mut child = sleeper();
+    let seconds = lstart(child.pid());
+    let recorded = |seconds: u64| {
+        Identity::Lstart(LstartIdentity {
+            host: here.host().to_owned(),
+            pid: child.pid(),
+            seconds,
+        })
+    };
+    for seconds in [seconds - 1, seconds, seconds + 1] {
+        let standing = here.find(&recorded(seconds), None);
+        let Standing::Same(handle) = standing else {
+            panic!("{seconds}: {standing:?}");
+        };
+        assert!(!handle.ident().is_exact());
+        let exact = ident(&here, child.pid());
+        assert!(matches!(
+            exact.compare(handle.ident()),
+            Comparison::Unknown(_)
+        ));
+    }
+    for seconds in [seconds - 3, seconds + 3] {
+        assert_eq!(here.find(&recorded(seconds), None).word(), "recycled");
+    }
+    let elsewhere = Identity::Lstart(LstartIdentity {
+        host: format!("not-{}", here.host()),
+        pid: child.pid(),
+        seconds,
+    });
+    assert_eq!(here.find(&elsewhere, None).word(), "unknown");
+    let recorded = recorded(seconds);
+    child.end_uncollected();
+    assert!(matches!(
+        here.find(&recorded, None),
+        Standing::Gone { zombie: true }
+    ));
+    child.end();
+    assert!(matches!(
+        here.find(&recorded, None),
+        Standing::Gone { zombie: false }
+    ));
+}
