@@ -162,7 +162,8 @@ fn a_recycled_pid_does_not_keep_a_claim() {
         claim $$
         kill -KILL $first
     "#;
-    let mut command = home.bash("exec unshare -Urpf --mount-proc bash -c 'bash -c \"$script\"; exit'");
+    let mut command =
+        home.bash("exec unshare -Urpf --mount-proc bash -c 'bash -c \"$script\"; exit'");
     let output = command.env("script", script).output().unwrap();
     let shown = String::from_utf8(output.stdout.clone()).unwrap();
     assert_eq!(shown, "assign\nalready_running\nassign\n", "{output:?}");

@@ -265,6 +265,21 @@ mod tests {
         child.kill().unwrap();
         child.wait().unwrap();
         assert_eq!(open().judge(&own, &here).unwrap(), Claim::Free);
+        // Of another boot: some process has that pid by now, and it is not the claimant.
+        let text = String::from_utf8(whole).unwrap();
+        let boot = here.boot().unwrap().to_string();
+        let pid = std::os::unix::process::parent_id();
+        let earlier = text
+            .replace(&boot, "00000000-0000-4000-8000-00000000b007")
+            .replace(&format!(":{}:", other.pid()), &format!(":{pid}:"));
+        std::fs::write(&path, &earlier).unwrap();
+        assert_eq!(open().judge(&own, &here).unwrap(), Claim::Free);
+        // The same on another machine is nobody's to judge.
+        std::fs::write(&path, earlier.replace(here.host(), "elsewhere")).unwrap();
+        assert!(matches!(
+            open().judge(&own, &here).unwrap(),
+            Claim::Unclear(_)
+        ));
         assert!(claimant(&other.to_string(), &here).is_err());
         for word in ["", "0", "1", "-1", "4294967295", "x"] {
             assert_eq!(

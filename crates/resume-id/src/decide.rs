@@ -360,6 +360,8 @@ fn seconds(duration: Duration) -> String {
 #[cfg(test)]
 mod cases;
 #[cfg(test)]
+mod reports;
+#[cfg(test)]
 mod tests;
 #[cfg(test)]
 mod world;
