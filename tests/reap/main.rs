@@ -10,4 +10,5 @@ mod many;
 mod namespace;
 mod records;
 mod stage;
+mod traced;
 mod trees;

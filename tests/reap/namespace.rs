@@ -19,7 +19,15 @@ lives() { [ -d "/proc/$1" ] && ! grep -q '^State:.Z' "/proc/$1/status"; }
 fn in_namespace(sandbox: &Sandbox, script: &str) -> Output {
     let script = format!("{PRELUDE}{script}");
     Command::new("setsid")
-        .args(["--wait", "unshare", "-Urpf", "--mount-proc", "bash", "-c", &script])
+        .args([
+            "--wait",
+            "unshare",
+            "-Urpf",
+            "--mount-proc",
+            "bash",
+            "-c",
+            &script,
+        ])
         .env("REAP", bin("reap"))
         .current_dir(sandbox.path(""))
         .stdin(Stdio::null())
@@ -91,7 +99,10 @@ fn a_stranger_in_a_group_with_the_old_number() {
     );
     let lines = lines(&output);
     assert_eq!(outcome(&lines[0]), "unknown");
-    let rest = ["status 3", "it lives", "unknown", "status 3", "it lives", "unknown", "status 3", "it lives"];
+    let rest = [
+        "status 3", "it lives", "unknown", "status 3", "it lives", "unknown", "status 3",
+        "it lives",
+    ];
     assert_eq!(lines[1..], rest);
 }
 

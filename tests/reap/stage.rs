@@ -94,10 +94,7 @@ fn uuid() -> u64 {
 
 /// Whether that very process lives.
 pub fn is_alive(ident: &Identity) -> bool {
-    matches!(
-        Here::new().find(ident, None),
-        process::Standing::Same(_)
-    )
+    matches!(Here::new().find(ident, None), process::Standing::Same(_))
 }
 
 /// The identity of a live process.
@@ -156,7 +153,11 @@ impl Run {
 
     #[track_caller]
     pub fn expect(&self, outcome: &str, code: i32) -> &Run {
-        assert_eq!((self.outcome(), self.code), (outcome, Some(code)), "{self:#?}");
+        assert_eq!(
+            (self.outcome(), self.code),
+            (outcome, Some(code)),
+            "{self:#?}"
+        );
         self
     }
 }

@@ -98,7 +98,10 @@ fn a_stopped_tree_acts_on_the_signal() {
 #[test]
 fn a_stopped_process_that_ignores_term_is_killed() {
     let sandbox = Sandbox::new();
-    let stage = Stage::new(&sandbox, "trap '' TERM; say ready; kill -STOP $$; sleep 600");
+    let stage = Stage::new(
+        &sandbox,
+        "trap '' TERM; say ready; kill -STOP $$; sleep 600",
+    );
     until("it is stopped", || state(stage.pid("root")) == Some('T'));
     let run = reap(&["--grace", "100ms", &stage.ident("root")]);
     run.expect("killed", 0);
@@ -163,7 +166,10 @@ fn a_parent_that_never_waits() {
     let began = Instant::now();
     let run = reap(&[&stage.ident("root")]);
     run.expect("terminated", 0);
-    assert!(began.elapsed() < Duration::from_secs(5), "a zombie was waited for");
+    assert!(
+        began.elapsed() < Duration::from_secs(5),
+        "a zombie was waited for"
+    );
     assert!(run.pids("zombies").contains(&stage.pid("root")), "{run:?}");
     assert_eq!(state(stage.pid("root")), Some('Z'));
     // Dead already, and its entry still there.
@@ -178,7 +184,9 @@ fn a_leader_that_is_a_zombie_still_names_its_group() {
     let sandbox = Sandbox::new();
     let stage = Stage::new(&sandbox, FAMILY);
     process_kill(stage.pid("root"));
-    until("the leader is a zombie", || state(stage.pid("root")) == Some('Z'));
+    until("the leader is a zombie", || {
+        state(stage.pid("root")) == Some('Z')
+    });
     assert!(stage.lives("one") && stage.lives("two"));
     let run = reap(&[&stage.ident("root")]);
     run.expect("terminated", 0);
@@ -186,7 +194,9 @@ fn a_leader_that_is_a_zombie_still_names_its_group() {
     // The number is its own as well, while the zombie is there.
     let stage = Stage::new(&sandbox, FAMILY);
     process_kill(stage.pid("root"));
-    until("the leader is a zombie", || state(stage.pid("root")) == Some('Z'));
+    until("the leader is a zombie", || {
+        state(stage.pid("root")) == Some('Z')
+    });
     reap(&[&stage.pid("root").to_string()]).expect("terminated", 0);
     assert!(!stage.lives("one") && !stage.lives("two"));
 }
@@ -220,7 +230,13 @@ time.sleep(600)'";
 
     // A parent that never does: dead is dead, and it is said.
     let stage = Stage::new(&sandbox, FAMILY);
-    let run = reap(&["--until", "vanished", "--kill-grace", "300ms", &stage.ident("root")]);
+    let run = reap(&[
+        "--until",
+        "vanished",
+        "--kill-grace",
+        "300ms",
+        &stage.ident("root"),
+    ]);
     run.expect("terminated", 0);
     assert!(run.pids("zombies").contains(&stage.pid("root")));
 }
@@ -242,7 +258,8 @@ fn children_that_are_forked_while_dying() {
 #[test]
 fn children_that_are_forked_between_the_stages() {
     let sandbox = Sandbox::new();
-    let script = "trap 'setsid bash -c \"trap : TERM; echo late \\$\\$ >>\\$NAMES; exec sleep 600\" &' TERM
+    let script =
+        "trap 'setsid bash -c \"trap : TERM; echo late \\$\\$ >>\\$NAMES; exec sleep 600\" &' TERM
         say ready; while :; do sleep 0.05; done";
     let stage = Stage::new(&sandbox, script);
     let run = reap(&["--grace", "1s", &stage.ident("root")]);
@@ -306,7 +323,10 @@ time.sleep(600)'";
     let stage = Stage::new(&sandbox, &format!("export ROOT=$$; {script}"));
     let worker = stage.ident("worker");
     reap(&[&stage.ident("root")]).expect("terminated", 0);
-    assert!(!is_alive(&worker.parse().unwrap()), "the adopted worker lives");
+    assert!(
+        !is_alive(&worker.parse().unwrap()),
+        "the adopted worker lives"
+    );
 }
 
 #[test]
@@ -314,9 +334,22 @@ fn a_process_that_may_not_be_signalled() {
     let sandbox = Sandbox::new();
     let stage = Stage::new(&sandbox, "say ready; exec sleep 600");
     let output = std::process::Command::new("setpriv")
-        .args(["--reuid", "65534", "--regid", "65534", "--clear-groups", "--"])
+        .args([
+            "--reuid",
+            "65534",
+            "--regid",
+            "65534",
+            "--clear-groups",
+            "--",
+        ])
         .arg(readable_copy(&sandbox))
-        .args(["--grace", "100ms", "--kill-grace", "100ms", &stage.ident("root")])
+        .args([
+            "--grace",
+            "100ms",
+            "--kill-grace",
+            "100ms",
+            &stage.ident("root"),
+        ])
         .current_dir("/")
         .stdin(std::process::Stdio::null())
         .output()
@@ -347,7 +380,10 @@ fn a_lock_wrapper_does_not_hide_what_it_wraps() {
     let stage = Stage::new(&sandbox, script);
     let run = reap(&[&stage.ident("flock")]);
     run.expect("terminated", 0);
-    assert_eq!(run.pids("members"), [stage.pid("flock"), stage.pid("sleep")]);
+    assert_eq!(
+        run.pids("members"),
+        [stage.pid("flock"), stage.pid("sleep")]
+    );
     assert!(!stage.lives("sleep"));
 }
 
@@ -355,7 +391,8 @@ fn a_lock_wrapper_does_not_hide_what_it_wraps() {
 fn a_parent_of_one_is_no_reason() {
     let sandbox = Sandbox::new();
     // A service with init for its parent, beside the target.
-    let script = "bash -c 'setsid sleep 600 & echo \"service $!\" >>\"$NAMES\"'; say ready; sleep 600";
+    let script =
+        "bash -c 'setsid sleep 600 & echo \"service $!\" >>\"$NAMES\"'; say ready; sleep 600";
     let stage = Stage::new(&sandbox, script);
     until("it is another session's", || {
         crate::support::handle(stage.pid("service"))

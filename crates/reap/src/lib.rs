@@ -35,7 +35,7 @@ use args::Args;
 use batch::{Batch, Line, Place};
 use judge::Rules;
 use report::{OperandRecord, Reaped};
-use resolve::{Found, Search};
+use resolve::{Family, Found, Search};
 use verdict::Verdict;
 
 /// How long a caller who has sent a signal waits for the records of what was under way.
@@ -52,6 +52,7 @@ pub fn command() -> clap::Command {
 }
 
 fn run(args: Args) -> Result<Status, Failure> {
+    let family = Family::now();
     let batch = read(&args)?;
     // From here on a signal stops the sequence, which still says how far it came. Before, there
     // is nothing to be told, and a signal ends the tool as it ends any other.
@@ -63,6 +64,7 @@ fn run(args: Args) -> Result<Status, Failure> {
         scope: args.scope.into(),
         leaderless: args.leaderless,
         full_argv: args.full_argv,
+        family: &family,
         evidence: &batch.evidence,
     };
     let mut found = search.run(&batch.jobs);

@@ -3,8 +3,11 @@
 use std::collections::HashMap;
 use std::time::{Duration, SystemTime};
 
-use process::end::{Remains, Root, Scope, Target};
-use process::{Comparison, Handle, Here, Identity, Pid, ProcessRecord, Reader, Sight, Standing};
+use process::end::{Outcome, Refusal, Remains, Root, Scope, Target};
+use process::{
+    Comparison, Handle, Here, Identity, Pid, ProcessRecord, Reader, Sight, Standing, Start, Table,
+    own_family,
+};
 use records::{say, text};
 
 use crate::batch::{Evidence, Job};
@@ -25,8 +28,36 @@ pub struct Search<'a> {
     pub leaderless: bool,
     /// Whether arguments are shown whole.
     pub full_argv: bool,
+    /// Who was the caller's own family when the call began: a command that feeds this one has
+    /// closed its end of the pipe by the time that all of it is read.
+    pub family: &'a Family,
     /// What is known of those that have ended.
     pub evidence: &'a [Evidence],
+}
+
+/// The tool itself, its ancestors and its pipeline, at one moment.
+#[derive(Debug, Default)]
+pub struct Family(HashMap<Pid, Start>);
+
+impl Family {
+    /// Who they are now. Where the table cannot be read nobody is known, and nobody will be ended.
+    pub fn now() -> Family {
+        let mut reader = Reader::new();
+        let Ok(table) = Table::read(&mut reader) else {
+            return Family::default();
+        };
+        let family = own_family(&table, &mut reader).into_iter();
+        Family(
+            family
+                .filter_map(|pid| Some((pid, table.get(pid)?.start)))
+                .collect(),
+        )
+    }
+
+    fn has(&self, handle: &Handle) -> bool {
+        let start = handle.entry().map(|entry| entry.start);
+        start.is_some() && self.0.get(&handle.pid()).copied() == start
+    }
 }
 
 /// What the search has found.
@@ -103,6 +134,9 @@ impl Search<'_> {
                 return Err(Verdict::Recycled);
             }
             self.describe(handle, record);
+            if self.family.has(handle) {
+                return Err(Verdict::Of(Outcome::Refused(Refusal::OwnFamily)));
+            }
         }
         let ident = record.ident.as_ref();
         let extra = match (&root, ident) {

@@ -7,7 +7,9 @@ use nix::libc;
 use nix::sys::signal::Signal;
 use rustix::event::{PollFd, PollFlags, poll};
 use rustix::io::Errno;
-use rustix::process::{PidfdFlags, kill_process, pidfd_open, pidfd_send_signal};
+use rustix::process::{
+    PidfdFlags, Resource, getrlimit, kill_process, pidfd_open, pidfd_send_signal,
+};
 
 use super::info;
 use crate::exit::Exit;
@@ -18,6 +20,10 @@ use crate::pid::Pid;
 /// process's for the whole boot. On older kernels all pidfds share one inode. The link text in
 /// `/proc/self/fd` does not tell the two apart; fstatfs(2) does.
 const PID_FS_MAGIC: u64 = 0x5049_4446;
+
+/// How many descriptors handles leave to others: for a table and what is read below it, for
+/// output and a wait.
+const SPARE_DESCRIPTORS: u64 = 16;
 
 /// A handle on one process.
 #[derive(Debug)]
@@ -30,7 +36,7 @@ impl Pin {
     /// Opens a handle on `pid`. Whose handle it is must be read *after* this.
     pub(crate) fn open(pid: Pid) -> Result<Pin, OpenError> {
         let pidfd = match pidfd_open(pid.raw(), PidfdFlags::empty()) {
-            Ok(pidfd) => Some(pidfd),
+            Ok(pidfd) => Some(pidfd).filter(|pidfd| !is_one_of_the_last(pidfd)),
             // No process, or the number of a thread that leads no group (EINVAL, on newer kernels
             // ENOENT).
             Err(Errno::SRCH | Errno::INVAL | Errno::NOENT) => return Err(OpenError::Gone),
@@ -108,6 +114,15 @@ impl Pin {
     pub(crate) fn fd(&self) -> Option<BorrowedFd<'_>> {
         self.pidfd.as_ref().map(AsFd::as_fd)
     }
+}
+
+/// Whether `fd` is one of the last descriptors that this process may have. Those are left to
+/// whoever reads the table, which goes by descriptors here: with none left, a process that is not
+/// held could not be looked at either.
+fn is_one_of_the_last(fd: &OwnedFd) -> bool {
+    let number = u64::try_from(fd.as_raw_fd()).unwrap_or_default();
+    let limit = getrlimit(Resource::Nofile).current;
+    limit.is_some_and(|limit| number.saturating_add(SPARE_DESCRIPTORS) >= limit)
 }
 
 /// Whether the process of `pidfd` still has its entry in the table.
