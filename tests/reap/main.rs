@@ -6,6 +6,7 @@ mod support;
 mod cases;
 mod groups;
 mod interrupts;
+mod ladder;
 mod many;
 mod namespace;
 mod records;
