@@ -18,8 +18,9 @@ fn a_foreign_proc_makes_everything_unknown() {
     }
     let here = Here::new();
     assert!(here.distrust().unwrap().contains("/proc"));
-    let child = sleeper();
-    for pid in [Pid::own(), child.pid(), Pid::new(2).unwrap()] {
+    let mut child = Command::new("cat").stdin(Stdio::piped()).spawn().unwrap();
+    let child_pid = Pid::new(child.id().into()).unwrap();
+    for pid in [Pid::own(), child_pid, Pid::new(2).unwrap()] {
         let Sight::Unknown(why) = here.look(pid) else {
             panic!("{pid} is unknown");
         };
@@ -29,10 +30,10 @@ fn a_foreign_proc_makes_everything_unknown() {
     let boot = here.boot().unwrap();
     let other_boot = uuid::Uuid::from_u128(7);
     for recorded in [
-        format!("linux:{boot}:{}:{}:1:2", here.space().unwrap(), child.pid()),
+        format!("linux:{boot}:{}:{}:1:2", here.space().unwrap(), child_pid),
         format!("linux:{boot}:{}:4194304:1:2", here.space().unwrap()),
         format!("linux:{other_boot}:4026531836:5:1:2"),
-        format!("lstart:{}:0:{}:1764426381:0", here.host(), child.pid()),
+        format!("lstart:{}:0:{}:1764426381:0", here.host(), child_pid),
     ] {
         let recorded: Identity = recorded.parse().unwrap();
         let standing = here.find(&recorded, None);
@@ -41,6 +42,8 @@ fn a_foreign_proc_makes_everything_unknown() {
             "{recorded}: {standing:?}"
         );
     }
+    drop(child.stdin.take());
+    child.wait().unwrap();
 }
 
 #[test]

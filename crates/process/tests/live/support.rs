@@ -15,7 +15,7 @@ pub struct Sub(Child);
 
 impl Sub {
     pub fn start(command: &mut Command) -> Sub {
-        Sub(command.spawn().expect("a command of the system"))
+        Sub::from(command.spawn().expect("a command of the system"))
     }
 
     pub fn pid(&self) -> Pid {
@@ -42,8 +42,14 @@ impl Sub {
 }
 
 impl From<Child> for Sub {
+    /// A child may be given back from its start while execve(2) still goes on, without its new
+    /// name and arguments.
     fn from(child: Child) -> Sub {
-        Sub(child)
+        let child = Sub(child);
+        until("arguments", || {
+            !Reader::new().argv(child.pid()).unwrap().is_empty()
+        });
+        child
     }
 }
 

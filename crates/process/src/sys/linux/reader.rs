@@ -6,12 +6,18 @@ use std::io::{self, Read};
 use std::os::unix::ffi::OsStrExt as _;
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::PathBuf;
+use std::time::Duration;
 
 use super::super::PipeEnd;
 use super::super::strings;
 use super::stat;
 use crate::entry::{Entry, Unread};
 use crate::pid::Pid;
+
+/// How often, and after which pause, a process without arguments is looked at again: far longer
+/// than execve(2) takes from its new memory to the arguments in it.
+const EXEC_LOOKS: usize = 20;
+const EXEC_PAUSE: Duration = Duration::from_millis(1);
 
 /// Reads processes, one at a time, into buffers that are used again and again.
 ///
@@ -92,19 +98,37 @@ impl Reader {
     /// Its whole argument list, as the kernel has it, however long. Empty for a zombie and for a
     /// kernel thread.
     pub fn argv(&mut self, pid: Pid) -> Result<Vec<Vec<u8>>, Unread> {
-        self.read(pid, "cmdline")?;
-        Ok(strings::split(&self.bytes))
+        self.raw_argv(pid).map(strings::split)
     }
 
     /// The bytes of its argument list, each argument ended by NUL, in this reader's own buffer.
     pub fn raw_argv(&mut self, pid: Pid) -> Result<&[u8], Unread> {
         self.read(pid, "cmdline")?;
+        // In the middle of execve(2) a process has no arguments for a moment. Whoever looks for
+        // it by them must not miss it then.
+        for _ in 0..EXEC_LOOKS {
+            if !self.bytes.is_empty() {
+                break;
+            }
+            let entry = self.entry(pid)?;
+            self.bytes.clear();
+            if entry.state.is_zombie() || entry.kernel_thread {
+                break;
+            }
+            std::thread::sleep(EXEC_PAUSE);
+            self.read(pid, "cmdline")?;
+        }
         Ok(&self.bytes)
     }
 
     /// The environment it was started with, as `NAME=VALUE` (a process can overwrite it).
     pub fn environ(&mut self, pid: Pid) -> Result<Vec<Vec<u8>>, Unread> {
         self.read(pid, "environ")?;
+        if self.bytes.is_empty() {
+            // Once it has arguments it has its environment too, and may still have none.
+            self.raw_argv(pid)?;
+            self.read(pid, "environ")?;
+        }
         Ok(strings::split(&self.bytes))
     }
 
