@@ -257,10 +257,17 @@ mod tests {
             .parse()
             .unwrap();
         let mut reader = crate::Reader::new();
-        let alive = reader.pids().unwrap().into_iter().any(
-            |pid| matches!(reader.entry(pid), Ok(e) if e.pgid == group && !e.state.is_zombie()),
-        );
-        assert!(!alive);
+        let mut alive = || {
+            reader.pids().unwrap().into_iter().any(
+                |pid| matches!(reader.entry(pid), Ok(e) if e.pgid == group && !e.state.is_zombie()),
+            )
+        };
+        // KILL takes a moment.
+        let deadline = within(20);
+        while alive() {
+            assert!(Instant::now() < deadline);
+            std::thread::sleep(Duration::from_millis(2));
+        }
     }
 
     #[test]
