@@ -135,10 +135,15 @@ fn at(path: &Path, error: io::Error) -> io::Error {
 /// # Errors
 /// As [`open_trusted`]; the file is longer than `max`.
 pub fn read_trusted(path: &Path, max: usize) -> io::Result<Vec<u8>> {
-    read_up_to(&open_trusted(path, Access::Read)?, path, max)
+    read_to_end(&open_trusted(path, Access::Read)?, path, max)
 }
 
-fn read_up_to(file: &File, path: &Path, max: usize) -> io::Result<Vec<u8>> {
+/// Reads what is left of an open file, at most `max` bytes. `path` is for the
+/// message.
+///
+/// # Errors
+/// Those of read(2); there is more than `max`.
+pub fn read_to_end(file: &File, path: &Path, max: usize) -> io::Result<Vec<u8>> {
     let mut bytes = Vec::new();
     file.take(max as u64 + 1)
         .read_to_end(&mut bytes)
@@ -178,6 +183,21 @@ pub fn write_whole(path: &Path, bytes: &[u8]) -> io::Result<()> {
     rustix::fs::renameat(&folder.fd, &temporary.name, &folder.fd, name)
         .map_err(|error| at(path, error.into()))?;
     folder.sync()
+}
+
+/// Makes a new file, 0600, with the content `bytes`, on the disk, beside `path`
+/// under a name that nobody can guess. Gives it open, with that name, for the
+/// caller to lock, link or rename into place.
+///
+/// # Errors
+/// Those of the steps. Nothing is left then.
+pub fn make_beside(path: &Path, bytes: &[u8]) -> io::Result<(File, PathBuf)> {
+    let folder = Folder::of(path)?;
+    let temporary = Temporary::new(&folder, path)?;
+    let mut file = &temporary.file;
+    file.write_all(bytes).map_err(|error| at(path, error))?;
+    file.sync_all().map_err(|error| at(path, error))?;
+    temporary.keep().map_err(|error| at(path, error))
 }
 
 /// Makes the names in the folder of `path` durable: what was linked, renamed or
@@ -248,9 +268,18 @@ impl<'a> Temporary<'a> {
     }
 }
 
+impl Temporary<'_> {
+    /// The file and its name, which stays.
+    fn keep(mut self) -> io::Result<(File, PathBuf)> {
+        let file = self.file.try_clone()?;
+        let name = std::mem::take(&mut self.name);
+        Ok((file, self.folder.path.join(name)))
+    }
+}
+
 impl Drop for Temporary<'_> {
     fn drop(&mut self) {
-        // After the rename the name is no longer there.
+        // After the rename the name is no longer there; an empty one was kept.
         let _ = rustix::fs::unlinkat(&self.folder.fd, &self.name, AtFlags::empty());
     }
 }
@@ -374,7 +403,7 @@ impl LockedFile {
     pub fn read(&self, max: usize) -> io::Result<Vec<u8>> {
         let mut file = &self.file;
         file.rewind().map_err(|error| at(&self.path, error))?;
-        read_up_to(file, &self.path, max)
+        read_to_end(file, &self.path, max)
     }
 
     /// Replaces the content in place and puts it on the disk. A crash in
