@@ -377,19 +377,20 @@ impl Scan<'_> {
                 locked: info.is_ok_and(|info| info.locked),
             });
         }
-        // The kernel's list names the owner of a lock even where its descriptors cannot be read.
-        for (lock, path) in &self.stores.locks {
-            let path = path::bytes_of(path);
-            let known = files.iter().any(|open| open.locked && open.path == path);
-            if lock.pid == Some(pid) && !known {
-                files.push(Open {
-                    fd: None,
-                    path,
-                    locked: true,
-                });
-            }
+        if open.is_some() {
+            return Some(files);
         }
-        (open.is_some() || !files.is_empty()).then_some(files)
+        // Where descriptors cannot be read, the kernel's list still names who took a lock. It is
+        // not asked otherwise: who took it may have left it to a child.
+        let locks = self.stores.locks.iter().filter(|(lock, _)| lock.pid == Some(pid));
+        let files: Vec<Open> = locks
+            .map(|(_, path)| Open {
+                fd: None,
+                path: path::bytes_of(path),
+                locked: true,
+            })
+            .collect();
+        (!files.is_empty()).then_some(files)
     }
 
     fn add_registry(&self, row: &mut Row, entry: &Entry) {

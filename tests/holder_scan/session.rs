@@ -1,0 +1,389 @@
+//! Session ids in arguments, and whose a holding is.
+
+use serde_json::json;
+
+use super::*;
+use crate::support::{number, until};
+
+#[test]
+fn nobody_is_free_and_somebody_is_not() {
+    let sandbox = Sandbox::new();
+    let id = new_id();
+    let free = scan(&sandbox, &["--session-id", &id]);
+    assert_eq!(
+        (free.verdict(), free.code()),
+        ("free", 0),
+        "{:?}",
+        free.output
+    );
+    assert_eq!(free.scan()["what"], json!({"session_id": [id]}));
+    assert_eq!(
+        scan(&sandbox, &["-q", "--session-id", &id])
+            .output
+            .status
+            .code(),
+        Some(1)
+    );
+    assert_eq!(scan(&sandbox, &["-e", "--session-id", &id]).code(), 1);
+
+    let agent = idle(&sandbox, "claude", &["--session-id", &id]);
+    let held = scan(&sandbox, &["--session-id", &id]);
+    assert_eq!((held.verdict(), held.code()), ("foreign", 0));
+    let holder = held.holder(pid(&agent));
+    assert_eq!(holder["evidence"][0]["by"], "argv");
+    assert_eq!(holder["evidence"][0]["index"], FIRST);
+    assert_eq!(holder["evidence"][0]["flag"], "--session-id");
+    assert_eq!(holder["root"], pid(&agent));
+    assert_eq!(holder["root_ident"], holder["ident"]);
+    assert_eq!(holder["session_id"], id);
+    assert_eq!(holder["active"], true);
+    assert_eq!(scan(&sandbox, &["-e", "--session-id", &id]).code(), 0);
+    let quiet = scan(&sandbox, &["-q", "--session-id", &id]);
+    assert_eq!((quiet.code(), quiet.records.len()), (0, 0));
+}
+
+#[test]
+fn the_keys_of_a_holder_are_all_there_and_in_order() {
+    let sandbox = Sandbox::new();
+    let id = new_id();
+    let _agent = idle(&sandbox, "claude", &["--session-id", &id]);
+    let output = scan(&sandbox, &["--session-id", &id]).output;
+    let line = String::from_utf8(output.stdout).unwrap();
+    let keys = "v type pid ident ppid pgid sid uid name state foreground exe argv argv_cut cwd tty \
+                class session_id root root_ident primary registered carrier shared active age_ms \
+                youngest_child_ms evidence lossy";
+    let mut rest = line.lines().next().unwrap();
+    for key in keys.split_whitespace() {
+        let name = format!("\"{key}\":");
+        let at = rest
+            .find(&name)
+            .unwrap_or_else(|| panic!("{key} is not in its place: {line}"));
+        rest = &rest[at + name.len()..];
+    }
+}
+
+#[test]
+fn an_id_behind_many_arguments() {
+    let sandbox = Sandbox::new();
+    // One argument is at most 128 KiB; the whole list is found, however long.
+    let filler = "x".repeat(100_000);
+    for count in [0, 1, 2, 11] {
+        let id = new_id();
+        let mut arguments = vec![filler.as_str(); count];
+        arguments.extend(["--session-id", &id]);
+        let agent = idle(&sandbox, "anything", &arguments);
+        let held = scan(&sandbox, &["--session-id", &id]);
+        let holder = held.holder(pid(&agent));
+        assert_eq!(holder["evidence"][0]["index"], FIRST + count as u64);
+        assert_eq!(holder["argv_cut"], count > 0);
+    }
+}
+
+#[test]
+fn json_arguments_of_a_wrapper() {
+    let sandbox = Sandbox::new();
+    let id = new_id();
+    let escaped: String = id.bytes().map(|byte| format!("\\u{byte:04x}")).collect();
+    let folder = text(&sandbox.path("")).trim_end_matches('/').to_owned();
+    let table = [
+        (
+            format!(r#"{{"args":["--session-id","{id}"],"cwd":"{folder}"}}"#),
+            "own",
+        ),
+        (
+            format!("{{ \"cwd\" : \"{folder}\",\n\t\"args\" : [ \"--resume\" , \"{id}\" ] }}"),
+            "own",
+        ),
+        (
+            format!(r#"{{"args":["--session-id","{escaped}"],"cwd":"{folder}"}}"#),
+            "own",
+        ),
+        (
+            format!(r#"{{"args":["--session-id={id}"],"cwd":"/"}}"#),
+            "own",
+        ),
+        (
+            format!(r#"{{"cwd":"{folder}","args":["--session-id","{id}","#),
+            "own",
+        ),
+        (format!(r#"{{"session":"{id}"}}"#), "none"),
+        (
+            format!(r#"{{"args":["--resume","{id}","--fork-session"]}}"#),
+            "none",
+        ),
+    ];
+    for (json, class) in table {
+        let wrapper = idle_script(&sandbox, "wrapper.sh", &[&json]);
+        let held = scan(
+            &sandbox,
+            &[
+                "--session-id",
+                &id,
+                "--own-arg",
+                "wrapper.sh",
+                "--own-cwd",
+                &folder,
+            ],
+        );
+        if class == "none" {
+            assert_eq!(held.verdict(), "free", "{json}");
+            continue;
+        }
+        let holder = held.holder(pid(&wrapper));
+        assert_eq!(holder["class"], class, "{json}");
+        assert_eq!(holder["evidence"][0]["by"], "argv-json");
+        assert_eq!(
+            (&holder["carrier"], &holder["active"]),
+            (&json!(true), &json!(false))
+        );
+        assert_eq!(held.verdict(), "own");
+    }
+}
+
+#[test]
+fn values_of_an_environment_are_not_shown() {
+    let sandbox = Sandbox::new();
+    let id = new_id();
+    let json = format!(r#"{{"args":["--session-id","{id}"],"env":{{"TOKEN":"s3cret"}}}}"#);
+    let wrapper = idle_script(&sandbox, "wrapper.sh", &[&json]);
+    let owned = [
+        "--session-id",
+        &id,
+        "--own-arg",
+        "wrapper.sh",
+        "--own-env",
+        "TOKEN=s3cret",
+    ];
+    let held = scan(&sandbox, &owned);
+    assert_eq!(held.holder(pid(&wrapper))["class"], "own");
+    let printed = String::from_utf8_lossy(&held.output.stdout).into_owned();
+    assert!(!printed.contains("s3cret"), "{printed}");
+    let full = scan(&sandbox, &[&owned[..], &["--full-argv"]].concat());
+    assert!(String::from_utf8_lossy(&full.output.stdout).contains("s3cret"));
+}
+
+#[test]
+fn who_only_names_an_id_does_not_hold_it() {
+    let sandbox = Sandbox::new();
+    let id = new_id();
+    let transcript = format!("/nowhere/{id}.jsonl");
+    let command = format!("claude --resume {id}");
+    let scanning = format!("holder-scan --session-id {id}; :");
+    let _named = [
+        idle(&sandbox, "screen", &["-r", &id]),
+        idle(&sandbox, "grep", &["-r", &id, "."]),
+        idle(&sandbox, "rg", &["-s", &id]),
+        idle(&sandbox, "vim", &[&transcript]),
+        idle(&sandbox, "tail", &["-f", &transcript]),
+        idle(&sandbox, "tmux: server", &["new-session", "-d", &command]),
+        idle(
+            &sandbox,
+            "tmux",
+            &["new-session", "claude", "--resume", &id],
+        ),
+        idle(&sandbox, "ssh", &["host", "claude", "--session-id", &id]),
+        idle(
+            &sandbox,
+            "docker",
+            &["exec", "box", "claude", "--resume", &id],
+        ),
+        idle(&sandbox, "reap", &["--session-id", &id]),
+        idle(&sandbox, "resume-id", &["--session-id", &id]),
+        idle(&sandbox, "claude", &["--resume", &id, "--fork-session"]),
+        idle(&sandbox, "codex", &["fork", &id]),
+        idle(&sandbox, "opencode", &["-s", &id, "--fork"]),
+        idle(&sandbox, "anything", &["-r", &id]),
+        idle(&sandbox, "anything", &[&id]),
+        idle(&sandbox, "claude", &["--resume", &format!("{id}9")]),
+    ];
+    let _shell = Killed(
+        Command::new("sh")
+            .args(["-c", &format!("read never; {scanning} echo {id}")])
+            .stdin(Stdio::piped())
+            .spawn()
+            .unwrap(),
+    );
+    let free = scan(&sandbox, &["--session-id", &id]);
+    assert_eq!(
+        (free.verdict(), free.holders().len()),
+        ("free", 0),
+        "{:?}",
+        free.output
+    );
+    let named = scan(&sandbox, &["--session-id", &id, "--mentions"]);
+    assert_eq!(named.verdict(), "free");
+    assert_eq!(
+        named.holders().len(),
+        17,
+        "all but the longer word: {:?}",
+        named.classes()
+    );
+    assert!(named.classes().iter().all(|(_, class)| *class == "mention"));
+}
+
+#[test]
+fn an_id_in_an_environment_is_a_descendants() {
+    let sandbox = Sandbox::new();
+    let id = new_id();
+    let child = idle_with(&sandbox, "make", &[], |command| {
+        command.env("CLAUDE_CODE_SESSION_ID", &id);
+    });
+    assert_eq!(scan(&sandbox, &["--session-id", &id]).verdict(), "free");
+    let named = scan(&sandbox, &["--session-id", &id, "--mentions"]);
+    let holder = named.holder(pid(&child));
+    assert_eq!(holder["class"], "descendant");
+    assert_eq!(holder["evidence"][0]["name"], "CLAUDE_CODE_SESSION_ID");
+    assert_eq!(named.verdict(), "free");
+}
+
+#[test]
+fn ids_are_literal() {
+    let sandbox = Sandbox::new();
+    let unique = new_id();
+    let held = format!("a|b.*[x] {unique}'\"");
+    let agent = idle(&sandbox, "claude", &["--session-id", &held]);
+    assert_eq!(scan(&sandbox, &["--session-id", &held]).holders().len(), 1);
+    for other in [format!("a|c {unique}"), ".*".to_owned(), unique.clone()] {
+        let free = scan(&sandbox, &["--session-id", &other]);
+        assert_eq!(free.verdict(), "free", "{other}: {:?}", free.output);
+    }
+    drop(agent);
+    for usage in [
+        &["--session-id", ""][..],
+        &["--session-id", "a\nb"],
+        &[],
+        &["--own-arg", "x"],
+    ] {
+        let wrong = scan(&sandbox, usage);
+        assert_eq!((wrong.code(), wrong.records.len()), (2, 0), "{usage:?}");
+    }
+}
+
+#[test]
+fn criteria_that_fit_a_persons_own_agent_are_not_enough() {
+    let sandbox = Sandbox::new();
+    let id = new_id();
+    for weak in [
+        &["--own-cwd", "/"][..],
+        &["--own-cwd-under", "/"],
+        &["--own-uid", "0"],
+    ] {
+        let wrong = scan(&sandbox, &[&["--session-id", &id][..], weak].concat());
+        assert_eq!(wrong.code(), 2, "{weak:?}");
+    }
+}
+
+#[test]
+fn a_wrapper_and_its_agent_are_one_tree() {
+    let sandbox = Sandbox::new();
+    let id = new_id();
+    // The agent is a child of the wrapper, and both wait for the same input.
+    let script = sandbox.script(
+        "wrapper.sh",
+        "#!/bin/bash\n(exec -a claude bash -c 'read never' x --session-id \"$1\") <&0 &\nread never\n",
+    );
+    let mut command = Command::new(script);
+    command
+        .arg(&id)
+        .current_dir(sandbox.path(""))
+        .stdin(Stdio::piped());
+    let wrapper = Killed(command.spawn().unwrap());
+    let arguments = ["--session-id", &id, "--own-arg", "wrapper.sh"];
+    until("the agent is there", || {
+        scan(&sandbox, &arguments).verdict() == "own_active"
+    });
+    let held = scan(&sandbox, &arguments);
+    let agent = held.holders()[0];
+    assert_eq!(held.holders().len(), 1);
+    assert_eq!(agent["root"], pid(&wrapper));
+    assert_eq!(agent["primary"], agent["pid"]);
+    assert_ne!(agent["ident"], agent["root_ident"]);
+    assert!(agent["youngest_child_ms"].is_u64());
+    sandbox.track_pid(number(agent, "pid"));
+
+    let without = scan(&sandbox, &["--session-id", &id]);
+    assert_eq!(
+        without.verdict(),
+        "foreign",
+        "nothing is own without a criterion"
+    );
+}
+
+#[test]
+fn a_caller_inside_of_the_holding_agent_hears_of_it() {
+    let sandbox = Sandbox::new();
+    let id = new_id();
+    let inside = |line: &str| {
+        let mut command = sandbox.bash(line);
+        command
+            .arg0("claude")
+            .args(["x", "--resume", &id])
+            .env("ID", &id);
+        Scanned::of(command.output().unwrap())
+    };
+    // Two commands, so that the shell does not become the last one.
+    let held = inside("holder-scan --session-id \"$ID\"; :");
+    assert_eq!(held.verdict(), "foreign");
+    assert_eq!(held.classes()[0].1, "self");
+    let own = inside("holder-scan --session-id \"$ID\" --own-arg claude; :");
+    assert_eq!(own.verdict(), "own_active");
+}
+
+#[test]
+fn a_shell_line_that_names_the_id_does_not_find_itself() {
+    let sandbox = Sandbox::new();
+    let id = new_id();
+    let lines = [
+        format!("holder-scan --session-id {id}; : claude --resume {id}"),
+        format!("sh -c 'holder-scan --session-id {id}; claude --resume {id} 2>&-; :' | cat"),
+        format!("echo {{}} | cat | holder-scan --session-id {id} | tee /dev/null; : --resume {id}"),
+    ];
+    for line in lines {
+        let free = Scanned::of(sandbox.bash(&line).output().unwrap());
+        assert_eq!(free.verdict(), "free", "{line}: {:?}", free.output);
+    }
+    let line =
+        format!("holder-scan --include-self --session-id {id}; : ; claude --resume {id} 2>&-");
+    let shown = Scanned::of(sandbox.bash(&line).output().unwrap());
+    assert_eq!((shown.verdict(), shown.classes()[0].1), ("free", "self"));
+}
+
+#[test]
+fn an_agent_in_the_background_of_the_calling_script_is_not_hidden() {
+    let sandbox = Sandbox::new();
+    let id = new_id();
+    let line = "(exec -a claude sh -c 'read never' x --resume \"$ID\") <&3 & \
+                until holder-scan -q --session-id \"$ID\"; do :; done; \
+                holder-scan --session-id \"$ID\"; kill $!";
+    let (input, _keep) = std::io::pipe().unwrap();
+    let mut command = sandbox.bash(&format!("exec 3<&0; {line}"));
+    command.env("ID", &id).stdin(input);
+    let held = Scanned::of(command.output().unwrap());
+    assert_eq!((held.verdict(), held.holders().len()), ("foreign", 1));
+}
+
+#[test]
+fn own_by_record() {
+    let sandbox = Sandbox::new();
+    let id = new_id();
+    let agent = idle(&sandbox, "claude", &["--resume", &id]);
+    let ident = sandbox.track_pid(pid(&agent));
+    let record = sandbox.path("record.json");
+    let write = |text: String| {
+        std::fs::write(&record, text).unwrap();
+        scan(
+            &sandbox,
+            &["--session-id", &id, "--own-record", super::text(&record)],
+        )
+    };
+    assert_eq!(
+        write(format!("{{\"ident\":\"{ident}\"}}\n")).verdict(),
+        "own_active"
+    );
+    let (_sleeper, other) = sandbox.sleeper();
+    assert_eq!(
+        write(format!("{{\"ident\":\"{other}\"}}\n")).verdict(),
+        "foreign"
+    );
+    assert_eq!(write("{}\n".to_owned()).code(), 125);
+}
