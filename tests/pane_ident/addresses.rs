@@ -1,6 +1,6 @@
 //! By what a pane can be called, and by what not.
 
-use crate::stage::Tmux;
+use crate::stage::{Tmux, verify};
 use crate::support::{Sandbox, record, said};
 
 #[test]
@@ -89,6 +89,11 @@ fn a_name_that_two_have_means_none() {
     let output = tmux.try_capture("main:first");
     assert_eq!(output.status.code(), Some(1));
     assert!(said(&output).contains("several panes"), "{output:?}");
+    let mut record = tmux.capture("%0");
+    record["pane"] = "main:first".into();
+    verify(&sandbox, &record, &[]).is("unknown", "ambiguous_pane");
+    record["pane"] = "main:0".into();
+    verify(&sandbox, &record, &[]).is("match", "same_process");
     // A window that two sessions share is one window.
     tmux.run(&["new-session", "-d", "-s", "other", "cat"]);
     tmux.run(&["link-window", "-s", "main:0", "-t", "other:7"]);

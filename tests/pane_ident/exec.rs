@@ -157,6 +157,19 @@ fn commands_that_cannot_be_run() {
     // A process alone has no pane and no socket.
     assert_eq!(status(&["true", "{pid}"]), Some(0));
     assert_eq!(status(&["true", "{pane}"]), Some(2));
+    // A summary that cannot be written is found out before.
+    for summary in ["/dev/null", "/not/there/summary", "."] {
+        let path = sandbox.path("binding.json");
+        let mut command = sandbox.tool("pane-ident");
+        command.arg("exec").arg("--binding").arg(path);
+        command.args(["--summary", summary, "--", "touch", "acted"]);
+        assert_eq!(
+            command.output().unwrap().status.code(),
+            Some(125),
+            "{summary}"
+        );
+        assert!(!sandbox.path("acted").exists());
+    }
     let mut command = sandbox.tool("pane-ident");
     command.args(["exec", "--binding", "/not/there", "--", "true"]);
     assert_eq!(command.output().unwrap().status.code(), Some(125));

@@ -16,6 +16,7 @@ mod namespaces;
 mod operands;
 mod own;
 mod records;
+mod scripts;
 mod silence;
 mod stage;
 mod tmux_panes;

@@ -4,7 +4,7 @@ mod own;
 
 use std::io;
 use std::path::Path;
-use std::time::SystemTime;
+use std::time::{Duration, SystemTime};
 
 use mux::{Found, Listing, Multiplexer, Occupant, Pane, Server};
 use process::{Handle, Here, Identity, Pid, Sight};
@@ -15,12 +15,18 @@ use serde::Serialize;
 use crate::args::{CaptureArgs, Subject};
 use crate::notice;
 use crate::program::Program;
-use crate::scene::{foreign_numbers, pane_cwd, silence_reason};
-use crate::servers::{Kind, ServerKey};
+use crate::scene::pane_cwd;
+use crate::servers::{Kind, ServerKey, foreign_numbers, silence_reason};
 use crate::verify::for_servers;
 
 /// How often a pane that changes hands while it is read is read again.
 const TRIES: usize = 8;
+
+/// How long a new pane's process may still be the copy of the server that it begins as.
+const FORK_LIMIT: Duration = Duration::from_millis(200);
+
+/// How often it is looked at meanwhile.
+const FORK_PAUSE: Duration = Duration::from_millis(5);
 
 /// The largest record that is merged with.
 const MAX_RECORD: usize = 16 << 20;
@@ -108,7 +114,7 @@ impl Capture<'_> {
             .args
             .servers
             .open(&ServerKey::default_of(kind))
-            .map_err(Failure::failed)?;
+            .map_err(Failure::unknown)?;
         self.pane(server.as_ref(), pane)
     }
 
@@ -128,6 +134,10 @@ impl Capture<'_> {
                     continue;
                 }
                 Err(failure) => return Err(failure),
+            };
+            let program = match program {
+                copy if self.is_copy(&before, &copy) => self.after_exec(&before, &handle, copy),
+                program => program,
             };
             let after = self.ask(server, address)?;
             let (again, pid) = occupied(&after, address)?;
@@ -170,6 +180,28 @@ impl Capture<'_> {
             Sight::Absent => Err(Failure::no(format_args!("there is no process {pid}"))),
             Sight::Unknown(why) => Err(Failure::unknown(why)),
         }
+    }
+
+    /// Whether a pane's process runs what its server runs. A new pane's does for a moment, between
+    /// fork and exec, and what it will run is not to be seen yet.
+    fn is_copy(&self, listing: &Listing, program: &Program) -> bool {
+        let server = listing.server.as_ref().and_then(|server| server.pid);
+        let server = server.map(|pid| Program::read(pid, self.args.full_argv));
+        let runs = |program: &Program| Some((program.exe.clone()?, program.argv.clone()?));
+        server.is_some_and(|server| runs(&server).is_some() && runs(&server) == runs(program))
+    }
+
+    /// What the process runs once it is no copy of its server, if that comes soon.
+    fn after_exec(&self, listing: &Listing, handle: &Handle, mut program: Program) -> Program {
+        let limit = Deadline::after(FORK_LIMIT).min(self.deadline);
+        while self.is_copy(listing, &program) && !limit.passed() {
+            limit.sleep(FORK_PAUSE);
+            match Program::of(handle, self.args.full_argv) {
+                Some(now) => program = now,
+                None => break,
+            }
+        }
+        program
     }
 
     fn bind(&self, handle: &Handle, program: Program, place: Option<Place<'_>>) -> Binding {

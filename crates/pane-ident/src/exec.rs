@@ -53,6 +53,7 @@ struct Summary {
 /// The record cannot be read, it does not match, or the command cannot be run.
 pub fn run(args: &ExecArgs) -> Result<Status, Failure> {
     let binding = Binding::read(&args.binding)?;
+    check_summary(args)?;
     let here = Here::new();
     let checked = Instant::now();
     let before = binding.check(&here, args);
@@ -119,6 +120,26 @@ fn not_run(before: State) -> Summary {
         before,
         after: None,
         window_ms: None,
+    }
+}
+
+/// Finds out before anything is run whether the summary can be written.
+fn check_summary(args: &ExecArgs) -> Result<(), Failure> {
+    let Some(path) = &args.summary else {
+        return Ok(());
+    };
+    match files::open_trusted(path, files::Access::Read) {
+        Ok(_) => Ok(()),
+        Err(error) if error.kind() == ErrorKind::NotFound => {
+            let folder = path
+                .parent()
+                .filter(|folder| !folder.as_os_str().is_empty());
+            match folder.unwrap_or(Path::new(".")).is_dir() {
+                true => Ok(()),
+                false => Err(error.into()),
+            }
+        }
+        Err(error) => Err(error.into()),
     }
 }
 

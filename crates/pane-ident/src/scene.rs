@@ -2,10 +2,8 @@
 
 use std::cell::RefCell;
 use std::collections::{HashMap, HashSet};
-use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Mutex, PoisonError};
 
-use mux::{Found, Listing, Occupant, Pane, Silence};
+use mux::{Found, Listing, Occupant, Pane};
 use process::{Comparison, Here, Identity, Pid, Sight, Standing};
 use records::Deadline;
 use records::text::lossy;
@@ -14,11 +12,8 @@ use crate::caller::Caller;
 use crate::claim::{Address, Claim, ClaimedIdent, LegacyKey};
 use crate::notice;
 use crate::program::{Program, is_same_path, runs_the_same};
-use crate::servers::{ServerArgs, ServerKey};
+use crate::servers::{ServerArgs, ServerKey, ask_all};
 use crate::verdict::{Bound, Doubt, Elsewhere, Facts, Likeness, Place, Process, Role};
-
-/// How many servers are asked at once, so that one that hangs holds up no other.
-const AT_ONCE: usize = 16;
 
 /// What the caller wants of the records.
 #[derive(Clone, Debug, Default)]
@@ -409,73 +404,4 @@ pub fn pane_cwd(pane: &Pane) -> Option<String> {
 
 fn find<'l>(listing: &'l Listing, id: &str) -> Option<&'l Pane> {
     listing.panes.iter().find(|pane| pane.id == id)
-}
-
-/// Asks servers, several at once.
-fn ask_all(
-    here: &Here,
-    keys: &[ServerKey],
-    servers: &ServerArgs,
-    deadline: Deadline,
-) -> HashMap<ServerKey, Result<Listing, Doubt>> {
-    let answers = Mutex::new(HashMap::with_capacity(keys.len()));
-    let next = AtomicUsize::new(0);
-    let work = || {
-        while let Some(key) = keys.get(next.fetch_add(1, Ordering::Relaxed)) {
-            let answer = ask(here, key, servers, deadline);
-            let mut answers = answers.lock().unwrap_or_else(PoisonError::into_inner);
-            answers.insert(key.clone(), answer);
-        }
-    };
-    std::thread::scope(|scope| {
-        for _ in 1..keys.len().min(AT_ONCE) {
-            scope.spawn(work);
-        }
-        work();
-    });
-    answers.into_inner().unwrap_or_else(PoisonError::into_inner)
-}
-
-fn ask(
-    here: &Here,
-    key: &ServerKey,
-    servers: &ServerArgs,
-    deadline: Deadline,
-) -> Result<Listing, Doubt> {
-    let server = servers.open(key).map_err(|why| Doubt {
-        reason: "no_multiplexer",
-        why,
-    })?;
-    let listing = server.panes(deadline).map_err(|silence| Doubt {
-        reason: silence_reason(&silence),
-        why: silence.to_string(),
-    })?;
-    match foreign_numbers(here, &listing) {
-        Some(why) => Err(Doubt {
-            reason: "other_namespace",
-            why,
-        }),
-        None => Ok(listing),
-    }
-}
-
-/// Why the pids that a server names are not to be believed here: it lives in another pid
-/// namespace, where they are other processes' numbers.
-pub fn foreign_numbers(here: &Here, listing: &Listing) -> Option<String> {
-    let pid = listing.server.as_ref()?.peer?.pid;
-    let foreign = match pid {
-        Some(pid) => here.shares_numbers(pid) == Some(false),
-        // The kernel has no number of here for it.
-        None => true,
-    };
-    foreign.then(|| "the multiplexer's server lives in another pid namespace".to_owned())
-}
-
-/// The token for a server that did not say.
-pub fn silence_reason(silence: &Silence) -> &'static str {
-    match silence {
-        Silence::NoAnswer(_) => "server_silent",
-        Silence::Denied(_) => "server_denied",
-        Silence::Failed(_) => "server_failed",
-    }
 }

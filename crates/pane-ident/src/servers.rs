@@ -1,8 +1,18 @@
-//! Which servers can be asked, and how.
+//! Which servers can be asked, how, and asking them.
 
+use std::collections::HashMap;
 use std::ffi::{OsStr, OsString};
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Mutex, PoisonError};
 
-use mux::{Herdr, Kitty, Multiplexer, Tmux, tmux};
+use mux::{Herdr, Kitty, Listing, Multiplexer, Silence, Tmux, tmux};
+use process::Here;
+use records::Deadline;
+
+use crate::verdict::Doubt;
+
+/// How many servers are asked at once, so that one that hangs holds up no other.
+const AT_ONCE: usize = 16;
 
 /// The multiplexers there are.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -95,5 +105,74 @@ impl ServerArgs {
                 Ok(Box::new(Kitty::new(&address, program)?))
             }
         }
+    }
+}
+
+/// Asks servers, several at once.
+pub fn ask_all(
+    here: &Here,
+    keys: &[ServerKey],
+    servers: &ServerArgs,
+    deadline: Deadline,
+) -> HashMap<ServerKey, Result<Listing, Doubt>> {
+    let answers = Mutex::new(HashMap::with_capacity(keys.len()));
+    let next = AtomicUsize::new(0);
+    let work = || {
+        while let Some(key) = keys.get(next.fetch_add(1, Ordering::Relaxed)) {
+            let answer = ask(here, key, servers, deadline);
+            let mut answers = answers.lock().unwrap_or_else(PoisonError::into_inner);
+            answers.insert(key.clone(), answer);
+        }
+    };
+    std::thread::scope(|scope| {
+        for _ in 1..keys.len().min(AT_ONCE) {
+            scope.spawn(work);
+        }
+        work();
+    });
+    answers.into_inner().unwrap_or_else(PoisonError::into_inner)
+}
+
+fn ask(
+    here: &Here,
+    key: &ServerKey,
+    servers: &ServerArgs,
+    deadline: Deadline,
+) -> Result<Listing, Doubt> {
+    let server = servers.open(key).map_err(|why| Doubt {
+        reason: "no_multiplexer",
+        why,
+    })?;
+    let listing = server.panes(deadline).map_err(|silence| Doubt {
+        reason: silence_reason(&silence),
+        why: silence.to_string(),
+    })?;
+    match foreign_numbers(here, &listing) {
+        Some(why) => Err(Doubt {
+            reason: "other_namespace",
+            why,
+        }),
+        None => Ok(listing),
+    }
+}
+
+/// Why the pids that a server names are not to be believed here: it lives in another pid
+/// namespace, where they are other processes' numbers.
+pub fn foreign_numbers(here: &Here, listing: &Listing) -> Option<String> {
+    let pid = listing.server.as_ref()?.peer?.pid;
+    let foreign = match pid {
+        Some(pid) => here.shares_numbers(pid) == Some(false),
+        // The kernel has no number of here for it.
+        None => true,
+    };
+    foreign.then(|| "the multiplexer's server lives in another pid namespace".to_owned())
+}
+
+/// The token for a server that did not say.
+pub fn silence_reason(silence: &Silence) -> &'static str {
+    match silence {
+        Silence::NoAnswer(_) => "server_silent",
+        Silence::Denied(_) => "server_denied",
+        Silence::Failed(_) => "server_failed",
     }
 }

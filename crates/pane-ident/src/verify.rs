@@ -191,6 +191,12 @@ impl Tally {
     }
 }
 
+/// A record of standard input that is asked about.
+struct Asked {
+    line: Vec<u8>,
+    claim: Option<Claim>,
+}
+
 /// Records from standard input. All of them are read first, so that each server is asked once.
 fn filter(
     args: &VerifyArgs,
@@ -207,12 +213,12 @@ fn filter(
     };
     let claims: Vec<&Claim> = lines
         .iter()
-        .filter_map(|(_, claim)| claim.as_ref())
+        .filter_map(|asked| asked.claim.as_ref())
         .collect();
     let here = Here::new();
     let found = settled(&here, &claims, args, &wishes, for_servers(deadline));
     let mut found = found.into_iter();
-    for (line, claim) in &lines {
+    for Asked { line, claim } in &lines {
         let verdict = match claim {
             Some(_) => found.next(),
             None => None,
@@ -230,12 +236,12 @@ fn filter(
     Ok(())
 }
 
-/// The records that are asked about, with what they claim.
+/// The records that are asked about.
 fn read_all(
     args: &VerifyArgs,
     deadline: Deadline,
     tally: &mut Tally,
-) -> Result<Vec<(Vec<u8>, Option<Claim>)>, Failure> {
+) -> Result<Vec<Asked>, Failure> {
     let mut input = Lines::stdin_until(deadline);
     let mut lines = Vec::new();
     loop {
@@ -245,7 +251,10 @@ fn read_all(
                 let claim = Claim::of(&record);
                 let named = args.pane.as_deref();
                 if named.is_none() || claim.as_ref().and_then(Claim::pane) == named {
-                    lines.push((record.bytes().to_vec(), claim));
+                    lines.push(Asked {
+                        line: record.bytes().to_vec(),
+                        claim,
+                    });
                 }
             }
             Ok(Some(Input::Bad(bad))) => {

@@ -62,7 +62,7 @@ impl Capture<'_> {
                 kind: hint.kind,
                 socket: Some(hint.socket),
             };
-            let server = self.args.servers.open(&key).map_err(Failure::failed)?;
+            let server = self.args.servers.open(&key).map_err(Failure::unknown)?;
             let binding = match self.pane(server.as_ref(), &hint.pane) {
                 Ok(binding) => binding,
                 Err(failure) if failure.status() == Status::No => {
