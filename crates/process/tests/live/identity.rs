@@ -2,11 +2,14 @@
 
 use std::fs;
 use std::io::Write;
+use std::path::Path;
 use std::process::{Command, Stdio};
 
 use process::{Comparison, Delivery, Here, Identity, LstartIdentity, Pid, Reader, Sight, Signal};
 use process::{Standing, State};
 
+#[cfg(target_os = "linux")]
+use crate::support::copy_program;
 use crate::support::{Sub, alive, ident, sleeper, until};
 
 #[test]
@@ -123,15 +126,8 @@ fn names_with_blanks_parentheses_and_newlines() {
         "\u{e9}\u{fc}",
     ] {
         let program = folder.path().join(name);
-        fs::copy("/bin/cat", &program).unwrap();
-        // A child of another test may hold the file open for writing until it executes, and a
-        // program that is being written does not start.
-        let mut started = None;
-        until("a start", || {
-            started = Command::new(&program).stdin(Stdio::piped()).spawn().ok();
-            started.is_some()
-        });
-        let child = Sub::from(started.unwrap());
+        copy_program(Path::new("/bin/cat"), &program);
+        let child = Sub::start(Command::new(&program).stdin(Stdio::piped()));
         let entry = Reader::new().entry(child.pid()).unwrap();
         assert_eq!(entry.name, name.as_bytes(), "{name:?}");
         assert_eq!(entry.ppid, Pid::own().get());

@@ -1,6 +1,7 @@
 //! Processes to look at, and other surroundings to look from.
 
 use std::ops::{Deref, DerefMut};
+use std::path::Path;
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
@@ -89,6 +90,16 @@ pub fn alive(here: &Here, pid: Pid) -> Handle {
 /// The identity of a process that lives.
 pub fn ident(here: &Here, pid: Pid) -> Identity {
     alive(here, pid).ident().clone()
+}
+
+/// Copies a program so that all may execute it. Another process does it: were the copy open for
+/// writing here, a child that another test starts just then would hold it open for a moment too,
+/// and a program that is being written cannot be executed.
+#[cfg(target_os = "linux")]
+pub fn copy_program(from: &Path, to: &Path) {
+    let mut install = Command::new("install");
+    let status = install.args(["-m", "755", "--"]).args([from, to]).status();
+    assert!(status.unwrap().success());
 }
 
 /// Waits for a condition.

@@ -8,7 +8,7 @@ use std::process::Command;
 
 use process::{Delivery, Here, Identity, Pid, Reader, Sight, Signal, Standing, Unread};
 
-use crate::support::{Sub, ident, is_root, sleeper};
+use crate::support::{Sub, copy_program, ident, is_root, sleeper};
 
 /// Set to the word of the process to look at.
 const LOOK_AT: &str = "PROCESS_TEST_LOOK_AT";
@@ -64,11 +64,9 @@ fn as_nobody(name: &str, options: &str) -> bool {
         Err(_) => {
             // Where nobody can read it.
             let folder = tempfile::tempdir().unwrap();
-            let open = fs::Permissions::from_mode(0o755);
-            fs::set_permissions(folder.path(), open.clone()).unwrap();
+            fs::set_permissions(folder.path(), fs::Permissions::from_mode(0o755)).unwrap();
             let program = folder.path().join("test");
-            fs::copy(exe, &program).unwrap();
-            fs::set_permissions(&program, open).unwrap();
+            copy_program(&exe, &program);
             again(
                 Command::new("unshare")
                     .args(["-mpf", "--kill-child", "--", "sh", "-c", WITH_PROC, "sh"])
