@@ -2,11 +2,12 @@
 
 use std::ffi::OsStr;
 use std::fmt;
+use std::os::fd::OwnedFd;
 use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
 
-use rustix::io::Errno;
-use rustix::net::{AddressFamily, SocketAddrUnix, SocketFlags, SocketType};
+use rustix::io::{Errno, FdFlags};
+use rustix::net::{AddressFamily, SocketAddrUnix, SocketType};
 
 use crate::sys::{self, Peer};
 
@@ -54,8 +55,7 @@ impl fmt::Display for SocketPath {
 /// This process may not connect, or has no descriptor left.
 pub fn probe_socket(path: &SocketPath) -> std::io::Result<Option<Peer>> {
     let address = SocketAddrUnix::new(path.as_path())?;
-    let flags = SocketFlags::CLOEXEC | SocketFlags::NONBLOCK;
-    let socket = rustix::net::socket_with(AddressFamily::UNIX, SocketType::STREAM, flags, None)?;
+    let socket = stream_socket()?;
     match rustix::net::connect(&socket, &address) {
         Ok(()) => Ok(Some(sys::peer(&UnixStream::from(socket))?)),
         // NOENT, NOTDIR: no file. CONNREFUSED: no listener. AGAIN: a full backlog (on Linux).
@@ -71,6 +71,14 @@ pub fn probe_socket(path: &SocketPath) -> std::io::Result<Option<Peer>> {
         ) => Ok(None),
         Err(errno) => Err(errno.into()),
     }
+}
+
+/// A stream socket that never waits. In three steps, since macOS has no flags for it.
+fn stream_socket() -> std::io::Result<OwnedFd> {
+    let socket = rustix::net::socket(AddressFamily::UNIX, SocketType::STREAM, None)?;
+    rustix::io::fcntl_setfd(&socket, FdFlags::CLOEXEC)?;
+    rustix::io::ioctl_fionbio(&socket, true)?;
+    Ok(socket)
 }
 
 #[cfg(test)]
@@ -108,13 +116,7 @@ mod tests {
         rustix::net::listen(&listener, 0).unwrap();
         let mut held = Vec::new();
         let answered = (0..16).all(|_| {
-            let stream = rustix::net::socket_with(
-                AddressFamily::UNIX,
-                SocketType::STREAM,
-                SocketFlags::NONBLOCK,
-                None,
-            );
-            let stream = stream.unwrap();
+            let stream = stream_socket().unwrap();
             let connected = rustix::net::connect(&stream, &address).is_ok();
             held.push(stream);
             connected

@@ -5,6 +5,7 @@ use std::io;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
 use std::path::Path;
 
+use nix::libc;
 use nix::sys::event::{EvFlags, EventFilter, FilterFlag, KEvent, Kqueue};
 use rustix::fs::{Mode, OFlags};
 
@@ -52,7 +53,9 @@ impl Watch {
     /// There is no such directory, it may not be read, or no descriptor is left.
     pub fn entry(&mut self, directory: &Path, name: &OsStr) -> io::Result<()> {
         let _ = name;
-        let flags = OFlags::EVTONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
+        // Only for its events: the directory need not be readable, and can be unmounted.
+        let events_only = OFlags::from_bits_retain(libc::O_EVTONLY as u32);
+        let flags = events_only | OFlags::DIRECTORY | OFlags::CLOEXEC;
         let fd = rustix::fs::open(directory, flags, Mode::empty())?;
         self.add(fd, ENTRY)
     }
@@ -105,7 +108,7 @@ impl Watch {
         let mut events = [none; 64];
         let mut happened = false;
         loop {
-            let now = nix::libc::timespec {
+            let now = libc::timespec {
                 tv_sec: 0,
                 tv_nsec: 0,
             };
@@ -123,8 +126,7 @@ impl Watch {
     /// Whether every change at `path`, which exists, comes with a notice: whether its file system
     /// is a local one. Elsewhere one has to look now and then.
     pub fn is_notified(path: &Path) -> bool {
-        nix::sys::statfs::statfs(path)
-            .is_ok_and(|fs| fs.flags().contains(nix::mount::MntFlags::MNT_LOCAL))
+        rustix::fs::statfs(path).is_ok_and(|fs| fs.f_flags & libc::MNT_LOCAL as u32 != 0)
     }
 }
 
