@@ -4,7 +4,7 @@
 //! filter: see [`support::within`].
 
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
-#![allow(clippy::print_stderr, missing_docs)]
+#![allow(clippy::print_stderr, clippy::print_stdout, missing_docs)]
 
 #[cfg(target_os = "linux")]
 mod fallback;

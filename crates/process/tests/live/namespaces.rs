@@ -2,10 +2,11 @@
 
 use std::fs;
 use std::process::{Command, Stdio};
+use std::time::Instant;
 
 use process::{Comparison, Here, Identity, Pid, Reader, Sight, Standing, Table};
 
-use crate::support::{PRIVATE, Sub, ident, sleeper, told, within, within_told, works};
+use crate::support::{PATIENCE, PRIVATE, Sub, ident, sleeper, told, within, within_told, works};
 
 /// A pid namespace of one's own, with the `/proc` of outside.
 const FOREIGN_PROC: [&str; 4] = ["unshare", "-Urpf", "--kill-child", "--"];
@@ -44,6 +45,53 @@ fn a_foreign_proc_makes_everything_unknown() {
     }
     drop(child.stdin.take());
     child.wait().unwrap();
+}
+
+#[test]
+fn a_foreign_proc_with_the_same_number_is_not_believed() {
+    let name = "namespaces::a_foreign_proc_with_the_same_number_is_not_believed";
+    const GUESSED: &str = "PROCESS_TEST_GUESSED";
+    let called = || {
+        fs::read_link("/proc/self")
+            .unwrap()
+            .to_string_lossy()
+            .into_owned()
+    };
+    if std::env::var_os(GUESSED).is_some() {
+        let here = Here::new();
+        assert!(here.distrust().is_some());
+        assert!(matches!(here.look(Pid::own()), Sight::Unknown(_)));
+        // For the run that has started this one.
+        println!("called {} and is {}", called(), Pid::own());
+        return;
+    }
+    if !within(name, &FOREIGN_PROC) {
+        return;
+    }
+    // Inside, the next number can be chosen; outside, it is guessed from the last one.
+    let mut outside: i32 = called().parse().unwrap();
+    let deadline = Instant::now() + PATIENCE;
+    for distance in (0..6).cycle() {
+        fs::write(
+            "/proc/sys/kernel/ns_last_pid",
+            (outside + distance).to_string(),
+        )
+        .unwrap();
+        let output = Command::new(std::env::current_exe().unwrap())
+            .args(["--exact", name, "--nocapture"])
+            .env(GUESSED, "1")
+            .output()
+            .unwrap();
+        assert!(output.status.success(), "{output:?}");
+        let said = String::from_utf8(output.stdout).unwrap();
+        let (_, said) = said.split_once("called ").unwrap();
+        let (called, rest) = said.split_once(" and is ").unwrap();
+        if rest.lines().next() == Some(called) {
+            return;
+        }
+        assert!(Instant::now() < deadline, "never the same number");
+        outside = called.parse().unwrap();
+    }
 }
 
 #[test]

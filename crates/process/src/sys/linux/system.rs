@@ -37,16 +37,20 @@ impl System {
         })
     }
 
-    /// Whether `/proc` is this process's own. Where it is another namespace's, its numbers are
-    /// other processes than the ones that system calls reach, and nothing in it may be believed.
+    /// Why `/proc` may not be believed, if it is not this process's own. Where it is another
+    /// namespace's, its numbers are other processes than the ones that system calls reach.
     pub(crate) fn distrust() -> Option<String> {
         let own = std::process::id();
         match fs::read_link("/proc/self") {
-            Ok(target) if target.as_os_str() == own.to_string().as_str() => None,
-            Ok(target) => Some(format!(
+            Ok(target) if target.as_os_str() != own.to_string().as_str() => Some(format!(
                 "/proc belongs to another pid namespace (it calls this process {}, which is {own})",
                 target.display()
             )),
+            // The two numbers may be alike by chance.
+            Ok(_) if is_seen_from_outside() => {
+                Some("/proc belongs to a pid namespace around this one".to_owned())
+            }
+            Ok(_) => None,
             Err(error) => Some(format!("/proc/self cannot be read: {error}")),
         }
     }
@@ -100,6 +104,17 @@ impl System {
             Reach::Here
         }
     }
+}
+
+/// Whether `/proc` knows this process by more than one number: `NSpid` counts from the namespace
+/// of that `/proc` inwards, proc_pid_status(5), Linux 4.1.
+fn is_seen_from_outside() -> bool {
+    let status = fs::read_to_string("/proc/self/status").unwrap_or_default();
+    let numbers = status
+        .lines()
+        .find_map(|line| line.strip_prefix("NSpid:"))
+        .map(|numbers| numbers.split_ascii_whitespace().count());
+    numbers.is_some_and(|count| count > 1)
 }
 
 fn namespace(link: &Path) -> Option<u64> {
