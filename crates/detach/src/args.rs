@@ -8,12 +8,14 @@ use clap::builder::{OsStringValueParser, TypedValueParser};
 use process::SocketPath;
 use records::{Failure, OutputArgs, duration, number};
 
+use crate::breaker::Policy;
+
 /// Start a command outside the caller's session, prove it, and say when it is ready
 ///
 /// COMMAND becomes the leader of a session and process group of its own, without a controlling
 /// terminal, and detach returns when that is proved, the command has been executed and, if asked,
 /// it is ready. Its record is printed; nothing of the caller's is left open in it.
-#[derive(Debug, clap::Parser)]
+#[derive(Clone, Debug, clap::Parser)]
 #[command(
     version,
     after_help = "Examples:\n  \
@@ -24,7 +26,7 @@ pub struct Args {
     /// The command and its arguments
     #[arg(
         value_name = "COMMAND",
-        required = true,
+        required_unless_present = "sweep",
         trailing_var_arg = true
     )]
     pub command: Vec<OsString>,
@@ -89,9 +91,57 @@ pub struct Args {
     #[arg(long, value_name = "D", help_heading = "In the foreground", requires = "timeout", default_value = "5s", value_parser = duration::parse)]
     pub grace: Duration,
 
+    /// Have a process of its own wait for it, and announce its death
+    #[arg(long, help_heading = "Death is never silent", requires = "announce")]
+    pub guard: bool,
+
+    /// Append a line to this file when it ends
+    #[arg(long, value_name = "FILE", help_heading = "Death is never silent")]
+    pub announce: Option<PathBuf>,
+
+    /// This file stands for it while it runs, and until its death is announced
+    #[arg(long, value_name = "FILE.marker", help_heading = "Death is never silent", requires = "announce", value_parser = OsStringValueParser::new().try_map(marker))]
+    pub marker: Option<PathBuf>,
+
+    /// Copy this text into its marker and announcements
+    #[arg(
+        long,
+        value_name = "TEXT",
+        help_heading = "Death is never silent",
+        requires = "announce"
+    )]
+    pub tag: Option<String>,
+
+    /// Announce the deaths in this folder whose guards have died too; no command is started
+    #[arg(long, value_name = "DIR", help_heading = "Death is never silent", requires = "announce", conflicts_with_all = ["command", "guard", "marker", "wait", "lock", "restart", "tag"])]
+    pub sweep: Option<PathBuf>,
+
+    /// Start it again when it has ended unnaturally
+    #[arg(long, value_name = "WHEN", help_heading = "Restarts", requires_all = ["marker", "announce"])]
+    pub restart: Option<Restart>,
+
+    /// Give up after this many restarts in a row that were not healthy
+    #[arg(long, value_name = "N", help_heading = "Restarts", requires = "restart", default_value = "5", value_parser = count)]
+    pub max_restarts: u32,
+
+    /// A run that lasts this long is healthy
+    #[arg(long, value_name = "D", help_heading = "Restarts", requires = "restart", default_value = "60s", value_parser = duration::parse)]
+    pub healthy: Duration,
+
+    /// Exit status 0 sooner than this is no natural end
+    #[arg(long, value_name = "D", help_heading = "Restarts", default_value = "8s", value_parser = duration::parse)]
+    pub min_uptime: Duration,
+
     /// What is printed.
     #[command(flatten)]
     pub output: OutputArgs,
+}
+
+/// When a command is started again.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
+pub enum Restart {
+    /// When it has ended by a signal, with a code other than 0, or too soon.
+    OnFailure,
 }
 
 impl Args {
@@ -102,11 +152,54 @@ impl Args {
     ///
     /// Wrong usage.
     pub fn check(&self) -> Result<(), Failure> {
+        if self.announce.is_some() && !self.guard && self.marker.is_none() && self.sweep.is_none() {
+            return Err(Failure::usage(
+                "--announce goes with --guard, --marker or --sweep",
+            ));
+        }
         match self.keep_fd.iter().find(|&&fd| !process::is_open(fd)) {
             Some(fd) => Err(Failure::usage(format_args!(
                 "descriptor {fd} is to be kept, and is not open"
             ))),
             None => Ok(()),
+        }
+    }
+
+    /// Makes the names of files that are written absolute, so that they mean the same from any
+    /// directory.
+    ///
+    /// # Errors
+    ///
+    /// There is no present directory to begin at.
+    pub fn make_absolute(&mut self) -> Result<(), Failure> {
+        let paths = [
+            &mut self.log,
+            &mut self.record,
+            &mut self.lock,
+            &mut self.announce,
+        ];
+        for path in paths
+            .into_iter()
+            .chain([&mut self.marker, &mut self.chdir])
+            .flatten()
+        {
+            *path = std::path::absolute(&*path)?;
+        }
+        Ok(())
+    }
+
+    /// Whether a guard stays with the command.
+    pub fn is_guarded(&self) -> bool {
+        self.guard || self.restart.is_some()
+    }
+
+    /// When the command is started again.
+    pub fn policy(&self) -> Policy {
+        Policy {
+            restart: self.restart.is_some(),
+            max_restarts: self.max_restarts,
+            healthy: self.healthy,
+            min_uptime: self.min_uptime,
         }
     }
 
@@ -137,4 +230,18 @@ fn not_empty(text: OsString) -> Result<OsString, String> {
         return Err("an empty text is in every log".to_owned());
     }
     Ok(text)
+}
+
+/// A marker's name ends in `.marker`, or no sweep would ever find it.
+fn marker(path: OsString) -> Result<PathBuf, String> {
+    let path = PathBuf::from(path);
+    match path.extension() {
+        Some(extension) if extension == "marker" => Ok(path),
+        _ => Err("a marker's name ends in .marker".to_owned()),
+    }
+}
+
+fn count(word: &str) -> Result<u32, String> {
+    let number = number::in_range(word, 0..=u32::MAX.into())?;
+    u32::try_from(number).map_err(|error| error.to_string())
 }

@@ -8,18 +8,30 @@
 //! | `lock` | one at a time: the file with the record of the one that runs |
 //! | `foreground` | `--wait`: signals in, status out, the timeout |
 //! | `ending` | how what was started is ended again |
+//! | `guard`, `attend` | the process that announces the command's death, and whoever has started it |
+//! | `keeper`, `death`, `announce` | the marker, the record of a death, and that it is told once |
+//! | `breaker` | whether a command that has ended is started again |
+//! | `sweep` | deaths whose guards have died too |
 //!
 //! How a process leaves its session and what proves it is the business of the `process` crate.
 
 #![forbid(unsafe_code)]
 #![cfg_attr(test, allow(clippy::unwrap_used, clippy::expect_used, clippy::panic))]
 
+mod announce;
 mod args;
+mod attend;
+mod breaker;
+mod death;
 mod ending;
 mod foreground;
+mod guard;
+mod keeper;
 mod lock;
 mod ready;
 mod start;
+mod status;
+mod sweep;
 
 use std::process::ExitCode;
 use std::time::Instant;
@@ -31,6 +43,7 @@ use records::{Deadline, Failure, Output, exit, tool};
 
 use args::Args;
 use ending::Patience;
+use keeper::Keeper;
 use lock::Lock;
 use start::{Outcome, Printed, Starter, Up};
 
@@ -67,8 +80,12 @@ pub fn command() -> clap::Command {
     Args::command()
 }
 
-fn run(args: Args) -> Result<exit::Status, Failure> {
+fn run(mut args: Args) -> Result<exit::Status, Failure> {
     args.check()?;
+    args.make_absolute()?;
+    if let (Some(dir), Some(announce)) = (&args.sweep, &args.announce) {
+        return sweep::sweep(&args, dir, announce);
+    }
     let began = Instant::now();
     let here = Here::new();
     let deadline = Deadline::after(args.ready_timeout);
@@ -77,11 +94,14 @@ fn run(args: Args) -> Result<exit::Status, Failure> {
         Some(path) => Some(Lock::take(path, deadline)?),
         None => None,
     };
-    let signals: &[process::Signal] = match args.wait {
-        true => &foreground::CAUGHT,
-        false => &ENDING,
+    if args.is_guarded() {
+        return attend::attend(&args, lock, deadline);
+    }
+    let keeper = match &args.marker {
+        Some(_) => Some(Keeper::new(&args, None)?),
+        None => None,
     };
-    let interrupts = Interrupts::catch(signals)?;
+    let interrupts = Interrupts::catch(signals(&args))?;
     let starter = Starter {
         args: &args,
         here: &here,
@@ -89,6 +109,8 @@ fn run(args: Args) -> Result<exit::Status, Failure> {
         deadline,
         lock,
         began,
+        keeper: keeper.as_ref(),
+        streams: None,
     };
     let outcome = starter.start()?;
     drop(starter);
@@ -104,6 +126,15 @@ fn run(args: Args) -> Result<exit::Status, Failure> {
             process::die_by(signal);
             Err(Failure::failed("interrupted"))
         }
+    }
+}
+
+/// The signals that are caught: those that are the command's, in the foreground; else those that
+/// end this process.
+fn signals(args: &Args) -> &'static [process::Signal] {
+    match args.wait {
+        true => &foreground::CAUGHT,
+        false => &ENDING,
     }
 }
 

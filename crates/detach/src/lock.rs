@@ -1,5 +1,6 @@
 //! One at a time: the file that holds the record of the process that runs.
 
+use std::os::fd::AsRawFd;
 use std::path::Path;
 
 use process::{Handle, Here, Identity, ProcessRecord, Standing};
@@ -48,6 +49,11 @@ impl Lock {
             }
             Err(error) => Err(error.into()),
         }
+    }
+
+    /// The descriptor that has the lock.
+    pub fn descriptor(&self) -> i32 {
+        self.file.file().as_raw_fd()
     }
 
     /// Who holds it.

@@ -248,22 +248,7 @@ fn contains(haystack: &[u8], needle: &[u8]) -> bool {
 /// The last lines that were written to `log` after its first `from` bytes: at most ten, and 4 KiB.
 pub fn last_lines(log: &Path, from: u64) -> io::Result<Vec<u8>> {
     const LINES: usize = 10;
-    const BYTES: u64 = 4096;
-    let mut file = File::open(log)?;
-    let length = file.metadata()?.len();
-    let from = if length < from { 0 } else { from };
-    let start = length.saturating_sub(BYTES).max(from);
-    file.seek(SeekFrom::Start(start))?;
-    let mut bytes = Vec::new();
-    file.take(BYTES).read_to_end(&mut bytes)?;
-    if start > from {
-        // The first line is cut.
-        let whole = bytes
-            .iter()
-            .position(|&byte| byte == b'\n')
-            .map_or(0, |at| at + 1);
-        bytes.drain(..whole);
-    }
+    let mut bytes = last_bytes(log, from)?;
     let ends = bytes
         .iter()
         .enumerate()
@@ -275,6 +260,31 @@ pub fn last_lines(log: &Path, from: u64) -> io::Result<Vec<u8>> {
         .nth(LINES - 1 + skip)
         .unwrap_or(0);
     bytes.drain(..first);
+    Ok(bytes)
+}
+
+/// The end of what was written to `log` after its first `from` bytes: whole lines, at most 4 KiB;
+/// of a line that is longer its end.
+pub fn last_bytes(log: &Path, from: u64) -> io::Result<Vec<u8>> {
+    const BYTES: u64 = 4096;
+    let mut file = File::open(log)?;
+    let length = file.metadata()?.len();
+    let from = if length < from { 0 } else { from };
+    let start = length.saturating_sub(BYTES);
+    let mut bytes = Vec::new();
+    if start <= from {
+        file.seek(SeekFrom::Start(from))?;
+        file.take(BYTES).read_to_end(&mut bytes)?;
+        return Ok(bytes);
+    }
+    // With the byte before, which tells whether the first line is whole.
+    file.seek(SeekFrom::Start(start - 1))?;
+    file.take(BYTES + 1).read_to_end(&mut bytes)?;
+    let cut = bytes
+        .iter()
+        .position(|&byte| byte == b'\n')
+        .map_or(1, |at| at + 1);
+    bytes.drain(..cut);
     Ok(bytes)
 }
 

@@ -1,7 +1,7 @@
 //! The start: hold, write down, release, wait until ready.
 
 use std::io;
-use std::os::fd::{AsFd, BorrowedFd};
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
@@ -16,7 +16,9 @@ use records::waiting::Waiting;
 use records::{Deadline, Failure, Record, exit, say, time};
 
 use crate::args::Args;
+use crate::death::milliseconds;
 use crate::ending::{self, Patience};
+use crate::keeper::Keeper;
 use crate::lock::{Holder, Lock};
 use crate::ready::{Look, Readiness, last_lines};
 
@@ -41,6 +43,10 @@ pub struct Up {
     pub child: Child,
     /// A handle on it; `None` where its identity could not be read.
     pub handle: Option<Handle>,
+    /// When it was executed.
+    pub released: Instant,
+    /// How long its log was then.
+    pub log_start: u64,
 }
 
 /// A record to print.
@@ -65,6 +71,10 @@ pub struct Starter<'a> {
     pub lock: Option<Lock>,
     /// When this call began.
     pub began: Instant,
+    /// Who keeps the command's marker, where there is one.
+    pub keeper: Option<&'a Keeper>,
+    /// The caller's standard streams, where they are no longer this process's own.
+    pub streams: Option<&'a [Option<OwnedFd>; 3]>,
 }
 
 impl Starter<'_> {
@@ -85,17 +95,38 @@ impl Starter<'_> {
             return Ok(outcome);
         }
         let readiness = Readiness::before_start(self.args);
-        let (mut up, log_start) = self.launch()?;
-        if self.args.wants_ready() {
-            let patience = Waited {
-                readiness,
-                released: Instant::now(),
-                log_start,
-            };
-            if let Some(outcome) = self.until_ready(&mut up, patience)? {
-                return Ok(outcome);
+        let mut up = self.launch()?;
+        if self.args.wants_ready()
+            && let Some(outcome) = self.until_ready(&mut up, readiness)?
+        {
+            return Ok(outcome);
+        }
+        match self.publish(&mut up) {
+            Ok(()) => Ok(Outcome::Up(Box::new(up))),
+            Err(failure) => {
+                ending::end(self.here, &mut up.child, Patience::Usual);
+                Err(failure)
             }
         }
+    }
+
+    /// Starts the command once more, for its guard. Nothing is looked at or waited for: its caller
+    /// has long gone.
+    ///
+    /// # Errors
+    ///
+    /// It could not be started; nothing of it is left.
+    pub fn restart(&self) -> Result<Up, Failure> {
+        let mut up = self.launch()?;
+        if let Err(failure) = self.publish(&mut up) {
+            // It runs, and is guarded; a file that lags behind is no reason to end it.
+            say!("{}", failure.message());
+        }
+        Ok(up)
+    }
+
+    /// Writes the record of a command that runs to where it is to be found.
+    fn publish(&self, up: &mut Up) -> Result<(), Failure> {
         up.record.took_ms = Some(milliseconds(self.began.elapsed()));
         if let Some(lock) = &self.lock {
             lock.write(&up.record)?;
@@ -103,11 +134,11 @@ impl Starter<'_> {
         if let Some(path) = &self.args.record {
             write_record(path, &serde_json::to_vec(&up.record)?)?;
         }
-        Ok(Outcome::Up(Box::new(up)))
+        Ok(())
     }
 
     /// Makes the process, writes down who it is, and lets it execute the command.
-    fn launch(&self) -> Result<(Up, u64), Failure> {
+    fn launch(&self) -> Result<Up, Failure> {
         let null = std::fs::File::options()
             .read(true)
             .write(true)
@@ -123,7 +154,7 @@ impl Starter<'_> {
         if self.args.wants_ready() || self.args.timeout.is_some() {
             // Without it a descendant that forks twice would escape an ending; with it, it stays
             // one. Where the kernel cannot, the ending reaches what is left of the tree.
-            let _ = process::become_subreaper();
+            let _ = process::become_subreaper(true);
         }
         let launch = Launch {
             argv: &self.args.command,
@@ -145,20 +176,25 @@ impl Starter<'_> {
         if let Some(lock) = &self.lock {
             lock.write(&record)?;
         }
+        if let Some(keeper) = self.keeper {
+            keeper.register(&record, self.here)?;
+        }
         // With --wait a signal that comes now is passed on, to a command that must be there.
         let wake = (!self.args.wait).then(|| self.interrupts.wake());
         match held.release(wake, None) {
-            Ok(child) => Ok((
-                Up {
-                    record,
-                    child,
-                    handle,
-                },
+            Ok(child) => Ok(Up {
+                record,
+                child,
+                handle,
+                released: Instant::now(),
                 log_start,
-            )),
+            }),
             Err(error) => {
                 if let Some(lock) = &self.lock {
                     lock.clear();
+                }
+                if let Some(keeper) = self.keeper {
+                    keeper.forget();
                 }
                 Err(not_launched(error))
             }
@@ -168,7 +204,7 @@ impl Starter<'_> {
     /// The standard streams: what is not kept is the log, or nothing. In the foreground they stay
     /// the caller's.
     fn stdio<'f>(
-        &self,
+        &'f self,
         null: BorrowedFd<'f>,
         log: Option<BorrowedFd<'f>>,
     ) -> [Option<BorrowedFd<'f>>; 3] {
@@ -181,6 +217,11 @@ impl Starter<'_> {
         for (number, stream) in (0..).zip(&mut streams) {
             if self.args.keep_fd.contains(&number) {
                 *stream = None;
+            }
+        }
+        if let Some(callers) = self.streams {
+            for (stream, callers) in streams.iter_mut().zip(callers) {
+                *stream = stream.or(callers.as_ref().map(AsFd::as_fd));
             }
         }
         streams
@@ -207,14 +248,18 @@ impl Starter<'_> {
             |path: &Option<PathBuf>| path.as_ref().and_then(|p| std::path::absolute(p).ok());
         record.log = shown(absolute(&self.args.log), &mut record.lossy);
         record.lock = shown(absolute(&self.args.lock), &mut record.lossy);
+        if let Some(keeper) = self.keeper {
+            record.guard = keeper.guard().cloned();
+            record.marker = shown(keeper.path().map(Path::to_owned), &mut record.lossy);
+        }
         record
     }
 
     /// Waits until all conditions hold. `None` is "they do"; otherwise the command has ended, or
     /// been ended.
-    fn until_ready(&self, up: &mut Up, waited: Waited) -> Result<Option<Outcome>, Failure> {
-        let (log_start, released) = (waited.log_start, waited.released);
-        let end = match self.wait_for(Some(&mut up.child), up.handle.as_ref(), waited) {
+    fn until_ready(&self, up: &mut Up, readiness: Readiness) -> Result<Option<Outcome>, Failure> {
+        let (log_start, released) = (up.log_start, up.released);
+        let end = match self.wait_for(Some(&mut up.child), up.handle.as_ref(), readiness) {
             Ok(Awaited::Ready(by)) => {
                 up.record.status = Some(Status::Ready);
                 up.record.ready = Some(Ready {
@@ -274,9 +319,9 @@ impl Starter<'_> {
         &self,
         mut child: Option<&mut Child>,
         handle: Option<&Handle>,
-        mut waited: Waited,
+        mut readiness: Readiness,
     ) -> io::Result<Awaited> {
-        let mut shown = Waiting::new(waited.readiness.awaited(), self.deadline);
+        let mut shown = Waiting::new(readiness.awaited(), self.deadline);
         let leader = handle
             .map(Handle::pid)
             .or(child.as_ref().map(|child| child.pid()));
@@ -305,21 +350,21 @@ impl Starter<'_> {
                     }
                 }
             }
-            match waited.readiness.look()? {
+            match readiness.look()? {
                 Look::Ready(by) => return Ok(Awaited::Ready(by)),
                 Look::Answered(socket, peer) => match stranger(peer, leader) {
                     Some(who) => {
                         return Ok(Awaited::Occupied(format!("{socket} is answered by {who}")));
                     }
                     None => {
-                        waited.readiness.accept(&socket);
+                        readiness.accept(&socket);
                         continue;
                     }
                 },
                 Look::NotYet => {}
             }
             if self.deadline.passed() {
-                return Ok(Awaited::NotReady(waited.readiness.awaited()));
+                return Ok(Awaited::NotReady(readiness.awaited()));
             }
             shown.tick();
             let next = self.deadline.min(Deadline::after(LOOK_EVERY));
@@ -397,12 +442,8 @@ impl Starter<'_> {
         let since = record
             .str("started_at")
             .and_then(|at| time::parse(&at).ok());
-        let waited = Waited {
-            readiness: Readiness::of_running(self.args, since),
-            released: Instant::now(),
-            log_start: 0,
-        };
-        let (status, code) = match self.wait_for(None, Some(handle), waited)? {
+        let readiness = Readiness::of_running(self.args, since);
+        let (status, code) = match self.wait_for(None, Some(handle), readiness)? {
             Awaited::Ready(_) => (Status::Running, self.running_status()),
             Awaited::Exited(_) => {
                 say!("the running command ended before it was ready");
@@ -420,13 +461,6 @@ impl Starter<'_> {
         };
         Ok(Outcome::Not(with(status)?, code))
     }
-}
-
-/// A wait for readiness.
-struct Waited {
-    readiness: Readiness,
-    released: Instant,
-    log_start: u64,
 }
 
 /// How a wait for readiness ended.
@@ -494,8 +528,4 @@ fn shown(path: Option<PathBuf>, any_lossy: &mut bool) -> Option<String> {
 /// It cannot be written; what was there before is still there.
 pub fn write_record(path: &Path, record: &[u8]) -> Result<(), Failure> {
     Ok(files::write_whole(path, &[record, b"\n"].concat())?)
-}
-
-fn milliseconds(duration: Duration) -> u64 {
-    u64::try_from(duration.as_millis()).unwrap_or(u64::MAX)
 }

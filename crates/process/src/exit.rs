@@ -40,6 +40,15 @@ impl Exit {
         }
     }
 
+    /// How the child `pid` ended, if it has. It stays a zombie.
+    pub(crate) fn peek(pid: Pid) -> Option<Exit> {
+        let options = WaitIdOptions::EXITED | WaitIdOptions::NOHANG | WaitIdOptions::NOWAIT;
+        match rustix::io::retry_on_intr(|| waitid(WaitId::Pid(pid.raw()), options)) {
+            Ok(status) => status.map(|status| Exit::of(&status)),
+            Err(_) => Some(Exit::default()),
+        }
+    }
+
     fn of(status: &WaitIdStatus) -> Exit {
         Exit {
             code: status.exit_status(),

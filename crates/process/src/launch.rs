@@ -12,7 +12,7 @@ use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::path::Path;
 use std::time::Instant;
 
-use nix::sys::signal::Signal;
+use nix::sys::signal::{SigSet, SigmaskHow, Signal};
 use rustix::event::{PollFd, PollFlags, poll};
 use rustix::io::Errno;
 
@@ -114,7 +114,7 @@ impl Launch<'_> {
                     gate: gate_in,
                     status,
                 };
-                match held.next_message(None, None)? {
+                match next_message(&held.status, None, None)? {
                     Message::Proved(said) if said == pid.get() => Ok(held),
                     Message::Failed(error) => Err(error),
                     _ => Err(LaunchError::Failed(
@@ -213,7 +213,7 @@ impl Held {
     ) -> Result<Child, LaunchError> {
         let opened = rustix::io::retry_on_intr(|| rustix::io::write(&self.gate, &[1]));
         opened.map_err(|_| LaunchError::Failed("the new process ended early".to_owned()))?;
-        match self.next_message(wake, deadline)? {
+        match next_message(&self.status, wake, deadline)? {
             Message::Executing => {}
             Message::Failed(error) => return Err(error),
             _ => {
@@ -223,82 +223,12 @@ impl Held {
             }
         }
         let confused = || LaunchError::Failed("the new process is confused".to_owned());
-        match self.next_message(wake, deadline)? {
+        match next_message(&self.status, wake, deadline)? {
             // exec(2) has closed the pipe.
             Message::End => self.child.take().ok_or_else(confused),
             Message::Failed(error) => Err(error),
             _ => Err(confused()),
         }
-    }
-
-    fn next_message(
-        &self,
-        wake: Option<BorrowedFd<'_>>,
-        deadline: Option<Instant>,
-    ) -> Result<Message, LaunchError> {
-        let mut head = [0; 1];
-        if !self.read(&mut head, wake, deadline)? {
-            return Ok(Message::End);
-        }
-        let mut number = [0; 4];
-        let cut_short = || LaunchError::Failed("the new process broke off".to_owned());
-        if !self.read(&mut number, wake, deadline)? {
-            return Err(cut_short());
-        }
-        let number = i32::from_ne_bytes(number);
-        let [tag] = head;
-        match tag {
-            b'P' => Ok(Message::Proved(number)),
-            b'E' => Ok(Message::Executing),
-            _ => {
-                let length = usize::try_from(number).unwrap_or(0).min(Report::LONGEST);
-                let mut text = vec![0; length];
-                if !self.read(&mut text, wake, deadline)? {
-                    return Err(cut_short());
-                }
-                let why = String::from_utf8_lossy(&text).into_owned();
-                Ok(Message::Failed(Kind::of(tag).error(why)))
-            }
-        }
-    }
-
-    /// Fills `bytes`; `false` where the pipe ended first.
-    fn read(
-        &self,
-        bytes: &mut [u8],
-        wake: Option<BorrowedFd<'_>>,
-        deadline: Option<Instant>,
-    ) -> Result<bool, LaunchError> {
-        let failed = |errno: Errno| LaunchError::Failed(format!("cannot read a pipe: {errno}"));
-        let mut filled = 0;
-        while filled < bytes.len() {
-            let mut fds: Vec<PollFd<'_>> = std::iter::once(self.status.as_fd())
-                .chain(wake)
-                .map(|fd| PollFd::from_borrowed_fd(fd, PollFlags::IN))
-                .collect();
-            let left = deadline.map(|at| at.saturating_duration_since(Instant::now()));
-            let timeout = left.and_then(|left| rustix::time::Timespec::try_from(left).ok());
-            match poll(&mut fds, timeout.as_ref()) {
-                Ok(0) => return Err(LaunchError::GivenUp),
-                Ok(_) | Err(Errno::INTR) => {}
-                Err(errno) => return Err(failed(errno)),
-            }
-            match fds.first() {
-                Some(status) if !status.revents().is_empty() => {}
-                _ if fds.iter().any(|fd| !fd.revents().is_empty()) => {
-                    return Err(LaunchError::GivenUp);
-                }
-                _ => continue,
-            }
-            let rest = bytes.get_mut(filled..).unwrap_or_default();
-            match rustix::io::read(&self.status, rest) {
-                Ok(0) => return Ok(false),
-                Ok(length) => filled += length,
-                Err(Errno::INTR) => {}
-                Err(errno) => return Err(failed(errno)),
-            }
-        }
-        Ok(true)
     }
 }
 
@@ -331,6 +261,21 @@ impl Child {
         }
     }
 
+    /// Sends `signal` to the child alone.
+    pub fn signal(&self, signal: Signal) {
+        if self.exit.is_none()
+            && let Some(signal) = rustix::process::Signal::from_named_raw(signal as i32)
+        {
+            let _ = rustix::process::kill_process(self.pid.raw(), signal);
+        }
+    }
+
+    /// How the child ended, if it has. It is not collected: its number, and that of its group,
+    /// stay its own.
+    pub fn ended(&self) -> Option<Exit> {
+        self.exit.or_else(|| Exit::peek(self.pid))
+    }
+
     /// How the child ended, if it has. It is collected.
     pub fn exit(&mut self) -> Option<Exit> {
         if self.exit.is_none() {
@@ -346,6 +291,158 @@ impl Child {
         self.exit = Some(exit);
         exit
     }
+}
+
+/// Starts a process of this very program, the leader of a session and process group of its own,
+/// that runs `work` and leaves with the status it returns. It has every signal at its default, none
+/// blocked, and whatever descriptors this process has open.
+///
+/// # Errors
+///
+/// There is no such process, or it does not lead a session of its own.
+pub fn fork_apart(work: impl FnOnce() -> u8) -> Result<Child, LaunchError> {
+    let failed = |error: io::Error| LaunchError::Failed(format!("cannot fork: {error}"));
+    sys::default_signal(Signal::SIGCHLD);
+    let (status, status_in) = pipe().map_err(failed)?;
+    match sys::fork().map_err(failed)? {
+        Fork::Child => {
+            drop(status);
+            let report = Report(status_in);
+            if let Err(why) = isolate(rustix::process::getpid().as_raw_nonzero().get()) {
+                report.failed(Kind::NotIsolated, &why);
+                sys::exit_now(125);
+            }
+            drop(report);
+            sys::default_signals();
+            sys::exit_now(work().into());
+        }
+        Fork::Parent(raw) => {
+            drop(status_in);
+            let pid = Pid::new(raw.into())
+                .ok_or_else(|| LaunchError::Failed("fork gave no pid".to_owned()))?;
+            let mut child = Child { pid, exit: None };
+            match next_message(&status, None, None)? {
+                Message::End => Ok(child),
+                Message::Failed(error) => {
+                    child.wait();
+                    Err(error)
+                }
+                _ => Err(LaunchError::Failed(
+                    "the new process is confused".to_owned(),
+                )),
+            }
+        }
+    }
+}
+
+/// Signals that are held back as long as this value lives.
+#[derive(Debug)]
+pub struct Blocked(SigSet);
+
+/// Holds every signal back, for the moment between a fork and the time when the signals are
+/// caught: one that comes in between is then not lost, nor does it end this process in the middle.
+///
+/// # Errors
+///
+/// Those of pthread_sigmask(3).
+pub fn block_signals() -> io::Result<Blocked> {
+    Ok(Blocked(
+        SigSet::all().thread_swap_mask(SigmaskHow::SIG_SETMASK)?,
+    ))
+}
+
+impl Drop for Blocked {
+    fn drop(&mut self) {
+        let _ = self.0.thread_set_mask();
+    }
+}
+
+/// Closes these descriptors of this process.
+pub fn close(fds: &[i32]) {
+    for &fd in fds {
+        let _ = nix::unistd::close(fd);
+    }
+}
+
+/// Closes every descriptor of this process above 2 but those of `keep`. For a process that was
+/// forked: whoever owned the others goes on in the other one.
+///
+/// # Errors
+///
+/// They cannot be listed.
+pub fn close_descriptors(keep: &[i32]) -> io::Result<()> {
+    sys::close_all_but(keep)
+}
+
+/// Reads the next message from the status pipe.
+fn next_message(
+    status: &OwnedFd,
+    wake: Option<BorrowedFd<'_>>,
+    deadline: Option<Instant>,
+) -> Result<Message, LaunchError> {
+    let mut head = [0; 1];
+    if !read(status, &mut head, wake, deadline)? {
+        return Ok(Message::End);
+    }
+    let mut number = [0; 4];
+    let cut_short = || LaunchError::Failed("the new process broke off".to_owned());
+    if !read(status, &mut number, wake, deadline)? {
+        return Err(cut_short());
+    }
+    let number = i32::from_ne_bytes(number);
+    let [tag] = head;
+    match tag {
+        b'P' => Ok(Message::Proved(number)),
+        b'E' => Ok(Message::Executing),
+        _ => {
+            let length = usize::try_from(number).unwrap_or(0).min(Report::LONGEST);
+            let mut text = vec![0; length];
+            if !read(status, &mut text, wake, deadline)? {
+                return Err(cut_short());
+            }
+            let why = String::from_utf8_lossy(&text).into_owned();
+            Ok(Message::Failed(Kind::of(tag).error(why)))
+        }
+    }
+}
+
+/// Fills `bytes`; `false` where the pipe ended first.
+fn read(
+    status: &OwnedFd,
+    bytes: &mut [u8],
+    wake: Option<BorrowedFd<'_>>,
+    deadline: Option<Instant>,
+) -> Result<bool, LaunchError> {
+    let failed = |errno: Errno| LaunchError::Failed(format!("cannot read a pipe: {errno}"));
+    let mut filled = 0;
+    while filled < bytes.len() {
+        let mut fds: Vec<PollFd<'_>> = std::iter::once(status.as_fd())
+            .chain(wake)
+            .map(|fd| PollFd::from_borrowed_fd(fd, PollFlags::IN))
+            .collect();
+        let left = deadline.map(|at| at.saturating_duration_since(Instant::now()));
+        let timeout = left.and_then(|left| rustix::time::Timespec::try_from(left).ok());
+        match poll(&mut fds, timeout.as_ref()) {
+            Ok(0) => return Err(LaunchError::GivenUp),
+            Ok(_) | Err(Errno::INTR) => {}
+            Err(errno) => return Err(failed(errno)),
+        }
+        match fds.first() {
+            Some(own) if !own.revents().is_empty() => {}
+            _ if fds.iter().any(|fd| !fd.revents().is_empty()) => {
+                return Err(LaunchError::GivenUp);
+            }
+            _ => continue,
+        }
+        let rest = bytes.get_mut(filled..).unwrap_or_default();
+        match rustix::io::read(status, rest) {
+            Ok(0) => return Ok(false),
+            Ok(length) => filled += length,
+            Err(Errno::INTR) => {}
+            Err(errno) => return Err(failed(errno)),
+        }
+    }
+    Ok(true)
 }
 
 /// What the new process says of itself on the status pipe.

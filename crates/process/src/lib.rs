@@ -52,7 +52,10 @@ pub use ident::{
     Comparison, Identity, LinuxIdentity, LstartIdentity, MacosIdentity, NotAnIdentity,
 };
 pub use interrupt::{ENDING, Interrupts, die_by};
-pub use launch::{Child, Held, Launch, LaunchError, is_open};
+pub use launch::{
+    Blocked, Child, Held, Launch, LaunchError, block_signals, close, close_descriptors, fork_apart,
+    is_open,
+};
 pub use limit::raise_descriptor_limit;
 pub use nix::sys::signal::Signal;
 pub use pid::{NotAPid, Pid};

@@ -46,9 +46,10 @@ pub fn peer(stream: &UnixStream) -> std::io::Result<Peer> {
 }
 
 /// Makes this process the one that orphaned descendants are given to, PR_SET_CHILD_SUBREAPER(2const):
-/// a descendant that forks twice and starts a session of its own stays a descendant.
-pub fn become_subreaper() -> std::io::Result<()> {
-    rustix::process::set_child_subreaper(Some(rustix::process::getpid()))?;
+/// a descendant that forks twice and starts a session of its own stays a descendant. Or, without
+/// `on`, no longer; those that it was given by then it keeps.
+pub fn become_subreaper(on: bool) -> std::io::Result<()> {
+    rustix::process::set_child_subreaper(on.then(rustix::process::getpid))?;
     Ok(())
 }
 

@@ -44,7 +44,7 @@ pub fn peer(stream: &UnixStream) -> io::Result<Peer> {
 }
 
 /// No process but launchd adopts orphans here.
-pub fn become_subreaper() -> io::Result<()> {
+pub fn become_subreaper(_on: bool) -> io::Result<()> {
     Err(io::ErrorKind::Unsupported.into())
 }
 

@@ -1,0 +1,167 @@
+//! What there is to say of a process that has ended.
+
+use std::path::Path;
+use std::time::Duration;
+
+use marker::Marker;
+use process::{Exit, Here, Identity, Named, Pid, Reader, Table};
+use records::text::lossy;
+use records::{Record, time};
+use serde::Serialize;
+
+use crate::ready::last_bytes;
+
+/// The record of a death, `type: exit`, in the order of its keys.
+#[derive(Clone, Debug, Serialize)]
+pub struct ExitRecord {
+    v: u8,
+    r#type: &'static str,
+    /// The process.
+    pub pid: Pid,
+    /// Who it was.
+    pub ident: Identity,
+    /// Its arguments, as its record showed them.
+    pub argv: Option<Vec<String>>,
+    /// How it ended; all `null` where nobody can tell.
+    #[serde(flatten)]
+    pub exit: Exit,
+    /// Whether that was not in its nature: a signal, a code, code 0 too soon; and not wanted.
+    pub unnatural: bool,
+    /// Whether it was ended on purpose.
+    pub deliberate: bool,
+    /// How long it ran.
+    pub uptime_ms: Option<u64>,
+    /// Members of its group or session that live on.
+    pub stranded: Vec<Named>,
+    /// The end of its log.
+    pub log_tail: Option<String>,
+    /// How many restarts in a row had led to it.
+    pub restarts: u32,
+    /// The one id of this death.
+    pub death_id: String,
+    /// Who announces it.
+    pub by: By,
+    /// What the command line said to say.
+    pub tag: Option<String>,
+    /// Whether bytes of arguments or log could not be shown.
+    pub lossy: bool,
+    /// Whether an argument was too long to be shown whole.
+    pub argv_cut: bool,
+    /// When this was written.
+    pub at: String,
+}
+
+/// Who announces a death.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum By {
+    /// The process's guard.
+    Guard,
+    /// A sweep, since the guard was gone too.
+    Sweep,
+}
+
+impl ExitRecord {
+    /// What `marker` says of the process whose death it stands for.
+    pub fn of_marker(marker: &Marker, by: By) -> ExitRecord {
+        let mut record = ExitRecord {
+            v: 1,
+            r#type: "exit",
+            pid: marker.ident.pid(),
+            ident: marker.ident.clone(),
+            argv: None,
+            exit: Exit::default(),
+            unnatural: true,
+            deliberate: false,
+            uptime_ms: None,
+            stranded: Vec::new(),
+            log_tail: None,
+            restarts: 0,
+            death_id: marker.death_id.clone(),
+            by,
+            tag: None,
+            lossy: false,
+            argv_cut: false,
+            at: time::now(),
+        };
+        if let Ok(said) = Record::parse(&marker.line) {
+            record.argv = said.decode_at("argv").ok().flatten();
+            record.tag = said.str("tag").map(|tag| tag.into_owned());
+            record.lossy = said.bool("lossy").unwrap_or(false);
+            record.argv_cut = said.bool("argv_cut").unwrap_or(false);
+        }
+        record
+    }
+
+    /// Adds the end of the log: whole lines, at most 4 KiB, none of them older than `from` bytes.
+    pub fn with_log(&mut self, log: &Path, from: u64) {
+        if let Ok(bytes) = last_bytes(log, from) {
+            let (text, any) = lossy(&bytes);
+            self.log_tail = Some(text);
+            self.lossy |= any;
+        }
+    }
+}
+
+/// The record of a breaker that has tripped, `type: give_up`.
+#[derive(Clone, Debug, Serialize)]
+pub struct GiveUpRecord {
+    v: u8,
+    r#type: &'static str,
+    argv: Option<Vec<String>>,
+    restarts: u32,
+    last_exit: Exit,
+    tag: Option<String>,
+    lossy: bool,
+    argv_cut: bool,
+    at: String,
+}
+
+impl GiveUpRecord {
+    /// After the death `last`.
+    pub fn after(last: &ExitRecord) -> GiveUpRecord {
+        GiveUpRecord {
+            v: 1,
+            r#type: "give_up",
+            argv: last.argv.clone(),
+            restarts: last.restarts,
+            last_exit: last.exit,
+            tag: last.tag.clone(),
+            lossy: last.lossy,
+            argv_cut: last.argv_cut,
+            at: time::now(),
+        }
+    }
+}
+
+/// The members of the group or session of `leader` that live, by number and identity. While the
+/// leader has not been collected, the number is its own; later it may have been handed out again,
+/// and then whoever has it, with all of theirs, is left out.
+pub fn stranded(here: &Here, leader: Pid) -> Vec<Named> {
+    let Ok(table) = Table::read(&mut Reader::new()) else {
+        return Vec::new();
+    };
+    if table
+        .get(leader)
+        .is_some_and(|entry| !entry.state.is_zombie())
+    {
+        return Vec::new();
+    }
+    let number = leader.get();
+    let members = table
+        .entries()
+        .iter()
+        .filter(|entry| (entry.pgid == number || entry.sid == number) && entry.pid != leader);
+    members
+        .filter_map(|entry| here.open(entry.pid).ok())
+        .map(|handle| Named {
+            pid: handle.pid(),
+            ident: handle.ident().clone(),
+        })
+        .collect()
+}
+
+/// Whole milliseconds.
+pub fn milliseconds(duration: Duration) -> u64 {
+    u64::try_from(duration.as_millis()).unwrap_or(u64::MAX)
+}
