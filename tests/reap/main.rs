@@ -10,6 +10,7 @@ mod groups;
 mod interrupts;
 mod ladder;
 mod many;
+mod markers;
 mod namespace;
 mod records;
 mod stage;

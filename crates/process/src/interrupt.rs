@@ -67,6 +67,13 @@ impl Interrupts {
             .collect()
     }
 
+    /// Whether a signal has come since [`Interrupts::take`] was last asked.
+    pub fn has_come(&self) -> bool {
+        self.caught
+            .iter()
+            .any(|(_, flag)| flag.load(Ordering::SeqCst))
+    }
+
     /// Lets the signals end this process again, where it may have to wait for something that no
     /// signal wakes. Gives the first that has come and was not asked for yet.
     pub fn release(self) -> Option<Signal> {

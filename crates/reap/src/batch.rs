@@ -6,6 +6,7 @@ use process::Identity;
 use records::{Record, Status};
 
 use crate::args::Operand;
+use crate::guarded::Keepers;
 use crate::judge::{Claim, Judgement, Rules, judge};
 use crate::verdict::Verdict;
 
@@ -48,7 +49,7 @@ pub enum Job {
     /// To be ended.
     End {
         /// Who.
-        claim: Claim,
+        claim: Box<Claim>,
         /// The process must not have started after this: a file names it by its pid alone.
         not_after: Option<SystemTime>,
     },
@@ -101,7 +102,7 @@ impl Batch {
             Judgement::Pass => return Vec::new(),
             Judgement::Refused(verdict) => Job::Refuse(verdict),
             Judgement::Target(claim) => Job::End {
-                claim,
+                claim: Box::new(claim),
                 not_after: None,
             },
         };
@@ -139,7 +140,7 @@ impl Batch {
                 (_, Some(veto)) => Job::Refuse(veto),
                 (Judgement::Pass, None) => Job::Refuse(Verdict::Foreign),
                 (Judgement::Target(claim), None) => Job::End {
-                    claim,
+                    claim: Box::new(claim),
                     not_after: None,
                 },
             });
@@ -156,11 +157,13 @@ impl Batch {
                 pid: *pid,
                 ident: None,
                 host: None,
+                keepers: Keepers::default(),
             },
             Operand::Ident(ident) => Claim {
                 pid: ident.pid(),
                 ident: Some(ident.clone()),
                 host: None,
+                keepers: Keepers::default(),
             },
         };
         self.take_claim(claim, None);
@@ -168,7 +171,10 @@ impl Batch {
 
     /// Takes one target that has no record.
     pub fn take_claim(&mut self, claim: Claim, not_after: Option<SystemTime>) {
-        let job = self.push(Job::End { claim, not_after });
+        let job = self.push(Job::End {
+            claim: Box::new(claim),
+            not_after,
+        });
         self.lines.push(Line::Operand(job));
     }
 

@@ -5,6 +5,7 @@ use process::end::{Outcome, Refusal};
 use process::{Identity, Pid};
 use records::{Record, number};
 
+use crate::guarded::Keepers;
 use crate::verdict::Verdict;
 
 /// What the caller allows.
@@ -36,6 +37,8 @@ pub struct Claim {
     pub ident: Option<Identity>,
     /// The host the record was made on, where it says so.
     pub host: Option<String>,
+    /// Who has to know of its end.
+    pub keepers: Keepers,
 }
 
 /// Judges one record.
@@ -103,8 +106,16 @@ fn target(
     } else {
         return Err(Verdict::NoIdentity);
     };
-    let host = record.str("host").map(|host| host.into_owned());
-    Ok(Claim { pid, ident, host })
+    let guard = record.str("guard.ident");
+    Ok(Claim {
+        pid,
+        ident,
+        host: record.str("host").map(|host| host.into_owned()),
+        keepers: Keepers {
+            marker: record.str("marker").map(|path| path.into_owned().into()),
+            guard: guard.and_then(|guard| guard.parse().ok()),
+        },
+    })
 }
 
 #[cfg(test)]

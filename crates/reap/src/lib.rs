@@ -5,6 +5,7 @@
 //! | `args` | the command line |
 //! | `judge` | whether a record names a target, and what forbids it |
 //! | `batch` | what all input asks for |
+//! | `guarded` | that a stop is on purpose, and who has to end besides |
 //! | `pidfile` | what a pid file asks for |
 //! | `resolve` | which processes are meant |
 //! | `verdict`, `report` | what is said of each, and the exit status |
@@ -15,6 +16,7 @@
 
 mod args;
 mod batch;
+mod guarded;
 mod judge;
 mod pidfile;
 mod report;
@@ -23,9 +25,9 @@ mod verdict;
 
 use std::io::IsTerminal as _;
 use std::process::ExitCode;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
-use process::end::{Ended, Pending, Watch, end};
+use process::end::{Ended, Outcome, Pending, Survivor, Watch, end};
 use process::{ENDING, Here, Interrupts, die_by, raise_descriptor_limit};
 use records::input::{Input, StdinLines};
 use records::waiting::Waiting;
@@ -33,6 +35,7 @@ use records::{Deadline, Failure, Output, Record, Status, say};
 
 use args::Args;
 use batch::{Batch, Line, Place};
+use guarded::{Guarded, wait_for_guards};
 use judge::Rules;
 use report::{OperandRecord, Reaped};
 use resolve::{Family, Found, Search};
@@ -63,6 +66,7 @@ fn run(args: Args) -> Result<Status, Failure> {
         here: &here,
         scope: args.scope.into(),
         leaderless: args.leaderless,
+        dry_run: args.dry_run,
         full_argv: args.full_argv,
         family: &family,
         evidence: &batch.evidence,
@@ -75,8 +79,11 @@ fn run(args: Args) -> Result<Status, Failure> {
         interrupts: Some(&interrupts),
         progress: std::io::stderr().is_terminal().then_some(&mut show as _),
     };
-    let ended = end(&here, targets, &args.end_options(), watch)?;
+    let mut ended = end(&here, targets, &args.end_options(), watch)?;
     drop(shown);
+    if !args.dry_run {
+        close_notes(&mut found, &mut ended, args.kill_grace, &interrupts)?;
+    }
 
     // A reader that does not read must not make this deaf to signals.
     let late = interrupts.release();
@@ -91,6 +98,41 @@ fn run(args: Args) -> Result<Status, Failure> {
         die_by(signal);
     }
     printed
+}
+
+/// Closes the notes beside markers, and waits for the guards of those that are dead. A guard that
+/// has not ended in time is a survivor: what it guarded is not done with.
+fn close_notes(
+    found: &mut Found,
+    ended: &mut Ended,
+    patience: Duration,
+    interrupts: &Interrupts,
+) -> Result<(), Failure> {
+    let mut dead = Vec::new();
+    for (guarded, report) in found.guarded.iter_mut().zip(&mut ended.reports) {
+        let is_dead = report.outcome.is_dead();
+        resolve::close(guarded, is_dead);
+        if is_dead {
+            dead.push((&*guarded, report));
+        }
+    }
+    let guards: Vec<&Guarded> = dead.iter().map(|(guarded, _)| *guarded).collect();
+    let now = Instant::now();
+    let limit = now.checked_add(patience).unwrap_or(now);
+    if ended.interrupted.is_none() {
+        wait_for_guards(&guards, limit, interrupts)?;
+    }
+    for (guarded, report) in dead {
+        if let Some(guard) = guarded.guard() {
+            report.outcome = Outcome::Survived;
+            report.survivors.push(Survivor {
+                pid: guard.pid(),
+                ident: guard.ident().clone(),
+                state: guard.current().map(|now| now.state),
+            });
+        }
+    }
+    Ok(())
 }
 
 /// Reads all that is asked for.
@@ -130,6 +172,9 @@ fn read(args: &Args) -> Result<Batch, Failure> {
 /// Prints every record with what became of it, and gives the exit status.
 fn print(out: &mut Output, batch: &Batch, found: &Found, ended: &Ended) -> Result<Status, Failure> {
     let mut status = batch.status();
+    if found.failed {
+        status = status.worse(Status::Failed);
+    }
     let mut reaped = |job: usize| {
         let (verdict, reaped) = match found.jobs.get(job) {
             Some(Ok(target)) => match ended.reports.get(*target) {

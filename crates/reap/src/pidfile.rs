@@ -9,6 +9,7 @@ use records::files::{Access, open_trusted};
 use records::{Failure, Record};
 
 use crate::batch::Batch;
+use crate::guarded::Keepers;
 use crate::judge::{Claim, Rules};
 
 /// The most that is read of a file: a record with long arguments.
@@ -52,6 +53,7 @@ pub fn take(path: &Path, batch: &mut Batch, rules: Rules) -> Result<(), Failure>
                 pid,
                 ident: None,
                 host: None,
+                keepers: Keepers::default(),
             };
             batch.take_claim(claim, Some(written));
         }

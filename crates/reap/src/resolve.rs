@@ -11,6 +11,7 @@ use process::{
 use records::{say, text};
 
 use crate::batch::{Evidence, Job};
+use crate::guarded::{self, Guarded};
 use crate::judge::Claim;
 use crate::verdict::Verdict;
 
@@ -26,6 +27,8 @@ pub struct Search<'a> {
     pub scope: Scope,
     /// Whether unproved members of a group without a leader are to be taken.
     pub leaderless: bool,
+    /// Whether nothing is to be ended, and so no stop to be noted.
+    pub dry_run: bool,
     /// Whether arguments are shown whole.
     pub full_argv: bool,
     /// Who was the caller's own family when the call began: a command that feeds this one has
@@ -65,6 +68,10 @@ impl Family {
 pub struct Found {
     /// What is to be ended.
     pub targets: Vec<Target>,
+    /// For each target: who has to know of its end.
+    pub guarded: Vec<Guarded>,
+    /// A stop could not be noted, so it was not begun.
+    pub failed: bool,
     /// For each job: the target in `targets`, or why there is none.
     pub jobs: Vec<Result<usize, Verdict>>,
     /// For each job: a record of its own, as far as the process could be seen.
@@ -86,10 +93,20 @@ impl Search<'_> {
                         known.clone()
                     } else {
                         let mut record = self.record(claim);
-                        let answer = self.find(claim, *not_after, &mut record).map(|target| {
-                            found.targets.push(target);
-                            found.targets.len() - 1
-                        });
+                        let mut guarded = Guarded::none();
+                        let target = self.find(claim, *not_after, &mut record, &mut guarded);
+                        let answer = match target {
+                            Ok(target) => {
+                                found.targets.push(target);
+                                found.guarded.push(guarded);
+                                Ok(found.targets.len() - 1)
+                            }
+                            Err(refused) => {
+                                found.failed |= refused == Refused::NotNoted;
+                                close(&mut guarded, false);
+                                Err(refused.verdict())
+                            }
+                        };
                         known.insert(key, (answer, Some(record.clone())));
                         (answer, Some(record))
                     }
@@ -106,14 +123,26 @@ impl Search<'_> {
         claim: &Claim,
         not_after: Option<SystemTime>,
         record: &mut ProcessRecord,
-    ) -> Result<Target, Verdict> {
+        guarded: &mut Guarded,
+    ) -> Result<Target, Refused> {
         let root = match &claim.ident {
-            Some(ident) => match self.here.find(ident, claim.host.as_deref()) {
-                Standing::Same(handle) => Root::Alive(handle),
-                Standing::Gone { .. } => Root::Ended(self.remains(Remains::of(ident), ident)),
-                Standing::Recycled(_) => return Err(Verdict::Recycled),
-                Standing::Unknown(why) => return Err(unknown(claim.pid, &why)),
-            },
+            Some(recorded) => {
+                let host = claim.host.as_deref();
+                let located =
+                    guarded::locate(self.here, recorded, host, &claim.keepers, !self.dry_run);
+                let located = located.map_err(|error| {
+                    say!("process {}: its end cannot be noted: {error}", claim.pid);
+                    Refused::NotNoted
+                })?;
+                *guarded = located.guarded;
+                let ident = located.ident;
+                match located.standing {
+                    Standing::Same(handle) => Root::Alive(handle),
+                    Standing::Gone { .. } => Root::Ended(self.remains(Remains::of(&ident), &ident)),
+                    Standing::Recycled(_) => return Err(Verdict::Recycled.into()),
+                    Standing::Unknown(why) => return Err(unknown(claim.pid, &why).into()),
+                }
+            }
             None => match self.here.look(claim.pid) {
                 Sight::Alive(handle) => Root::Alive(handle),
                 Sight::Zombie(ident) => {
@@ -126,16 +155,16 @@ impl Search<'_> {
                     uptime: None,
                     unproved_too: self.leaderless,
                 }),
-                Sight::Unknown(why) => return Err(unknown(claim.pid, &why)),
+                Sight::Unknown(why) => return Err(unknown(claim.pid, &why).into()),
             },
         };
         if let Root::Alive(handle) = &root {
             if started_after(handle, not_after) {
-                return Err(Verdict::Recycled);
+                return Err(Verdict::Recycled.into());
             }
             self.describe(handle, record);
             if self.family.has(handle) {
-                return Err(Verdict::Of(Outcome::Refused(Refusal::OwnFamily)));
+                return Err(Verdict::Of(Outcome::Refused(Refusal::OwnFamily)).into());
             }
         }
         let ident = record.ident.as_ref();
@@ -203,6 +232,37 @@ impl Search<'_> {
             record.cwd = Some(cwd);
             record.lossy |= lossy;
         }
+    }
+}
+
+/// Why a target is not begun.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Refused {
+    /// For what was found of it.
+    For(Verdict),
+    /// That it is a stop on purpose could not be noted.
+    NotNoted,
+}
+
+impl Refused {
+    fn verdict(self) -> Verdict {
+        match self {
+            Refused::For(verdict) => verdict,
+            Refused::NotNoted => Verdict::UNKNOWN,
+        }
+    }
+}
+
+impl From<Verdict> for Refused {
+    fn from(verdict: Verdict) -> Refused {
+        Refused::For(verdict)
+    }
+}
+
+/// Closes a note, and says so where that fails: it then counts for as long as this process lives.
+pub fn close(guarded: &mut Guarded, dead: bool) {
+    if let Err(error) = guarded.close(dead) {
+        say!("{error}");
     }
 }
 

@@ -1,0 +1,148 @@
+//! Processes with a marker or a guard: a stop on purpose is noted before it begins, so that it is
+//! no false alarm, and is done only once the guard has ended as well.
+
+use std::io;
+use std::path::PathBuf;
+use std::time::Instant;
+
+use marker::{Marker, Stopping};
+use process::{Comparison, Handle, Here, Identity, Interrupts, Standing, wait};
+
+/// How often a guard that restarts its command faster than it can be noted is followed.
+const ATTEMPTS: usize = 4;
+
+/// Where a process's marker is, and who guards it, as its record says.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Keepers {
+    /// The marker file.
+    pub marker: Option<PathBuf>,
+    /// The guard.
+    pub guard: Option<Identity>,
+}
+
+/// A process that is being ended on purpose, and whoever has to know.
+#[derive(Debug)]
+pub struct Guarded {
+    note: Option<Stopping>,
+    /// The guard, which has yet to end.
+    guard: Option<Handle>,
+}
+
+/// What was found of a record's process.
+pub struct Located {
+    /// Who is meant: the process of the record, or what its guard runs in its place by now.
+    pub ident: Identity,
+    /// What became of that.
+    pub standing: Standing,
+    /// What has to be closed once it is ended.
+    pub guarded: Guarded,
+}
+
+/// Finds the process `recorded`, follows its guard to the one that it runs now, and notes beside
+/// its marker that it is being ended, unless `noting` is off.
+///
+/// # Errors
+///
+/// The note cannot be written. Nothing may be ended then: it would be taken for an accident.
+pub fn locate(
+    here: &Here,
+    recorded: &Identity,
+    host: Option<&str>,
+    keepers: &Keepers,
+    noting: bool,
+) -> io::Result<Located> {
+    let mut attempt = 1;
+    loop {
+        let guard = keepers
+            .guard
+            .as_ref()
+            .and_then(|guard| alive(here, guard, host));
+        let current = guard.as_ref().and_then(|_| run_now(keepers));
+        let ident = current.unwrap_or_else(|| recorded.clone());
+        let standing = here.find(&ident, host);
+        let note = match &keepers.marker {
+            // A death that nobody is asked to announce any more needs no reason.
+            Some(marker) if noting && (is_alive(&standing) || guard.is_some()) => {
+                Stopping::note(marker, &ident, here)?
+            }
+            _ => None,
+        };
+        let moved_on = note.is_none()
+            && guard.is_some()
+            && run_now(keepers).is_some_and(|now| now.compare(&ident) != Comparison::Same);
+        if !moved_on || attempt == ATTEMPTS {
+            return Ok(Located {
+                ident,
+                standing,
+                guarded: Guarded { note, guard },
+            });
+        }
+        attempt += 1;
+    }
+}
+
+fn is_alive(standing: &Standing) -> bool {
+    matches!(standing, Standing::Same(_))
+}
+
+fn alive(here: &Here, ident: &Identity, host: Option<&str>) -> Option<Handle> {
+    match here.find(ident, host) {
+        Standing::Same(handle) => Some(handle),
+        _ => None,
+    }
+}
+
+/// Whom the guard of `keepers` runs now, by the marker, if that is this guard's.
+fn run_now(keepers: &Keepers) -> Option<Identity> {
+    let marker = Marker::read(keepers.marker.as_ref()?).ok()?;
+    let guard = keepers.guard.as_ref()?;
+    let is_its = marker.guard?.compare(guard) == Comparison::Same;
+    is_its.then_some(marker.ident)
+}
+
+impl Guarded {
+    /// Nobody has to know.
+    pub fn none() -> Guarded {
+        Guarded {
+            note: None,
+            guard: None,
+        }
+    }
+
+    /// Closes the note: the target is dead, or it lives on. Whoever is still waited for stays.
+    ///
+    /// # Errors
+    ///
+    /// The note cannot be closed. It counts no longer than this process lives then.
+    pub fn close(&mut self, dead: bool) -> io::Result<()> {
+        match self.note.take() {
+            Some(mut note) if dead => note.target_is_dead(),
+            Some(note) => note.withdraw(),
+            None => Ok(()),
+        }
+    }
+
+    /// The guard, if it has not ended.
+    pub fn guard(&self) -> Option<&Handle> {
+        self.guard.as_ref().filter(|guard| !guard.has_ended())
+    }
+}
+
+/// Waits until the guards of all `guarded` have ended, `limit` has come, or a signal has.
+///
+/// # Errors
+///
+/// Those of waiting.
+pub fn wait_for_guards(
+    guarded: &[&Guarded],
+    limit: Instant,
+    interrupts: &Interrupts,
+) -> io::Result<()> {
+    loop {
+        let guards: Vec<&Handle> = guarded.iter().filter_map(|one| one.guard()).collect();
+        if guards.is_empty() || Instant::now() >= limit || interrupts.has_come() {
+            return Ok(());
+        }
+        wait(&guards, Some(interrupts.wake()), Some(limit))?;
+    }
+}
