@@ -13,7 +13,7 @@ use crate::env::Environment;
 use crate::glob::{self, Hit, Wanted};
 use crate::jsonl::{self, Told};
 use crate::open;
-use crate::sqlite::{self, Value};
+use crate::sqlite::{self, Column, Value};
 use crate::table::{Agent, CwdFile, JsonDocument, JsonLines, OpaqueFile, SqliteTable, Transcripts};
 
 /// The largest of the small files that are read whole, in bytes.
@@ -289,32 +289,34 @@ impl Store {
 
     fn rows(&self, table: &SqliteTable, id: Option<&str>) -> Result<Vec<Transcript>, String> {
         let path = self.database.clone().unwrap_or(self.root.join(&table.path));
-        let mut columns = vec![table.id.as_str(), &table.cwd];
-        columns.extend(table.turns.as_deref());
-        columns.extend(table.modified_ms.as_deref());
-        let wanted = |row: &[Value]| match (row[0].text(), id) {
-            (Some(one), Some(id)) => self.agent.shape.same(one, id),
-            (one, _) => one.is_some(),
+        let columns = [
+            Some(Column::Needed(table.id.clone())),
+            Some(Column::Needed(table.cwd.clone())),
+            table.turns.clone().map(Column::Needed),
+            table.modified_ms.clone().map(Column::Wanted),
+            table.parent.clone().map(Column::Wanted),
+        ];
+        let wanted = |row: &[Value]| match (row, id) {
+            ([one, ..], Some(id)) => one.text().is_some_and(|one| self.agent.shape.same(one, id)),
+            ([.., parent], None) => parent.text().is_none(),
+            ([], None) | ([], Some(_)) => false,
         };
         let rows = sqlite::rows(&path, &table.table, &columns, self.deadline, &wanted)?;
         let transcript = |row: Vec<Value>| {
-            let mut optional = row[2..].iter();
-            let turns = table.turns.as_ref().and_then(|_| optional.next()?.count());
-            let modified = table
-                .modified_ms
-                .as_ref()
-                .and_then(|_| optional.next()?.count());
-            let cwd = row[1].text().map(str::to_owned);
+            let [id, cwd, turns, modified, _] = &row[..] else {
+                return None;
+            };
+            let cwd = cwd.text().map(str::to_owned);
+            let modified = modified.count().map(Duration::from_millis);
             Some(Transcript {
                 path: path.clone(),
-                id: row[0].text()?.to_owned(),
+                id: id.text()?.to_owned(),
                 cwd_matches: cwd.as_deref().map(|cwd| self.cwds.has(cwd)),
                 cwd,
-                state: state(table.turns.is_none() || turns.is_some_and(|turns| turns > 0)),
-                turns,
+                state: state(table.turns.is_none() || turns.count().is_some_and(|n| n > 0)),
+                turns: turns.count(),
                 damaged: false,
-                modified: modified
-                    .and_then(|ms| SystemTime::UNIX_EPOCH.checked_add(Duration::from_millis(ms))),
+                modified: modified.and_then(|since| SystemTime::UNIX_EPOCH.checked_add(since)),
             })
         };
         Ok(rows.into_iter().filter_map(transcript).collect())

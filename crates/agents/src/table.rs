@@ -181,6 +181,10 @@ pub struct SqliteTable {
     /// The column with the number of messages; where it is missing, a row is a conversation.
     #[serde(default)]
     pub turns: Option<String>,
+    /// The column that names the session which this one is a helper's of; such a session is nobody's
+    /// to continue, and is not listed.
+    #[serde(default)]
+    pub parent: Option<String>,
     /// The column with the time of the last change, in milliseconds since 1970.
     #[serde(default)]
     pub modified_ms: Option<String>,

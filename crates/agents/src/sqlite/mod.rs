@@ -32,13 +32,22 @@ pub enum Trouble {
     Unreadable(String),
 }
 
+/// A column that is to be read.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Column {
+    /// A table without it is not understood.
+    Needed(String),
+    /// Where the table does not have it, it holds nothing.
+    Wanted(String),
+}
+
 type Result<T> = std::result::Result<T, Trouble>;
 
 /// The pause before another try.
 const PAUSE: Duration = Duration::from_millis(20);
 
-/// The values of `columns` in every row of `table` for which `wanted` says yes. A table that is not
-/// there, as in a new database, has no rows.
+/// The values of `columns` in every row of `table` for which `wanted` says yes; for no column at all,
+/// nothing. A table that is not there, as in a new database, has no rows.
 ///
 /// # Errors
 ///
@@ -47,7 +56,7 @@ const PAUSE: Duration = Duration::from_millis(20);
 pub fn rows(
     path: &Path,
     table: &str,
-    columns: &[&str],
+    columns: &[Option<Column>],
     deadline: Deadline,
     wanted: &dyn Fn(&[Value]) -> bool,
 ) -> std::result::Result<Vec<Vec<Value>>, String> {
@@ -67,7 +76,7 @@ pub fn rows(
 fn try_rows(
     path: &Path,
     table: &str,
-    columns: &[&str],
+    columns: &[Option<Column>],
     deadline: Deadline,
     wanted: &dyn Fn(&[Value]) -> bool,
 ) -> Result<Vec<Vec<Value>>> {
@@ -83,7 +92,7 @@ fn try_rows(
 fn read(
     path: &Path,
     table: &str,
-    columns: &[&str],
+    columns: &[Option<Column>],
     deadline: Deadline,
     wanted: &dyn Fn(&[Value]) -> bool,
 ) -> Result<Vec<Vec<Value>>> {
@@ -93,14 +102,17 @@ fn read(
     let Some(found) = schema::find(&pager, table)? else {
         return Ok(Vec::new());
     };
-    let places: Vec<usize> = columns
-        .iter()
-        .map(|column| {
-            found
-                .column(column)
-                .ok_or_else(|| Trouble::Unreadable(format!("table {table} has no column {column}")))
-        })
-        .collect::<Result<_>>()?;
+    let place = |column: &Option<Column>| match column {
+        None => Ok(None),
+        Some(Column::Wanted(name)) => Ok(found.column(name)),
+        Some(Column::Needed(name)) => match found.column(name) {
+            Some(place) => Ok(Some(place)),
+            None => Err(Trouble::Unreadable(format!(
+                "table {table} has no column {name}"
+            ))),
+        },
+    };
+    let places: Vec<Option<usize>> = columns.iter().map(place).collect::<Result<_>>()?;
     let mut rows = Vec::new();
     btree::scan(&pager, found.root, &mut |payload| {
         let row = value::columns(payload, &places)?;

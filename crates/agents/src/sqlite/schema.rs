@@ -25,7 +25,7 @@ pub(super) fn find(pager: &Pager, name: &str) -> Result<Option<Found>> {
     let mut found = None;
     // sqlite_schema(type, name, tbl_name, rootpage, sql), whose tree begins on page 1.
     btree::scan(pager, 1, &mut |payload| {
-        let row = columns(payload, &[0, 1, 3, 4])?;
+        let row = columns(payload, &[Some(0), Some(1), Some(3), Some(4)])?;
         if let [
             Value::Text(kind),
             Value::Text(table),

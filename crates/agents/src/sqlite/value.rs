@@ -50,8 +50,8 @@ pub(super) fn varint(bytes: &[u8]) -> Option<(u64, usize)> {
     None
 }
 
-/// The values at `places` (counted from 0) of the record `payload`.
-pub(super) fn columns(payload: &[u8], places: &[usize]) -> Result<Vec<Value>> {
+/// The values at `places` (counted from 0) of the record `payload`; nothing for no place.
+pub(super) fn columns(payload: &[u8], places: &[Option<usize>]) -> Result<Vec<Value>> {
     let (header_size, mut at) = varint(payload).ok_or_else(damaged)?;
     let header_size = usize::try_from(header_size).map_err(|_| damaged())?;
     let header = payload.get(..header_size).ok_or_else(damaged)?;
@@ -63,7 +63,11 @@ pub(super) fn columns(payload: &[u8], places: &[usize]) -> Result<Vec<Value>> {
         at += length;
         let size = size(serial).ok_or_else(damaged)?;
         let end = body.checked_add(size).ok_or_else(damaged)?;
-        for (value, _) in values.iter_mut().zip(places).filter(|(_, p)| **p == column) {
+        for (value, _) in values
+            .iter_mut()
+            .zip(places)
+            .filter(|(_, p)| **p == Some(column))
+        {
             *value = decode(serial, payload.get(body..end).ok_or_else(damaged)?);
         }
         body = end;

@@ -327,9 +327,10 @@ fn sessions_that_are_rows() {
     assert_eq!(home.find(id), []);
     let database = home.write(".local/share/opencode/opencode.db", "");
     let sql = format!(
-        "create table session(id text primary key, project_id text, directory text, time_updated int);
-         insert into session values('{id}', 'global', '{}', 1795962381123);
-         insert into session values('ses_0123456789abABCDEFGHIJKLMO', 'global', '/x', 1795962381124);",
+        "create table session(id text primary key, project_id text, directory text, parent_id text, time_updated int);
+         insert into session values('{id}', 'global', '{0}', null, 1795962381123);
+         insert into session values('ses_0123456789abABCDEFGHIJKLMP', 'global', '{0}', '{id}', 1795962381125);
+         insert into session values('ses_0123456789abABCDEFGHIJKLMO', 'global', '/x', null, 1795962381124);",
         home.cwd()
     );
     sqlite(&database, &sql);
