@@ -113,6 +113,23 @@ fn a_windows_name_cannot_forge_a_pane() {
     assert_eq!(tmux.capture(&pane)["label"], forged.as_str());
 }
 
+/// A record is good in every folder.
+#[test]
+fn a_socket_by_a_relative_path() {
+    let sandbox = Sandbox::new();
+    let tmux = Tmux::start(&sandbox, "t");
+    let mut command = sandbox.tool("pane-ident");
+    command.args(["capture", "--tmux", "%0", "--tmux-socket", "./t"]);
+    let binding = record(&command.output().unwrap());
+    let socket = binding["server"]["socket"].as_str().unwrap();
+    assert!(socket.starts_with('/'), "{socket}");
+    let mut command = sandbox.tool("pane-ident");
+    command.arg("verify").current_dir("/");
+    let output = crate::stage::feed(&mut command, &format!("{binding}\n"));
+    crate::stage::judged(&output).is("match", "same_process");
+    assert_eq!(binding["pid"], tmux.pid("%0"));
+}
+
 #[test]
 fn servers_by_name_and_by_environment() {
     let sandbox = Sandbox::new();

@@ -189,7 +189,7 @@ fn a_command_that_takes_too_long_is_ended() {
         &["sh", "-c", script],
     );
     assert_eq!(output.status.code(), Some(124), "{output:?}");
-    assert!(started.elapsed() < Duration::from_secs(5));
+    assert!(started.elapsed() < Duration::from_secs(20));
     let pids = std::fs::read_to_string(sandbox.path("pids")).unwrap();
     for pid in pids.split_whitespace() {
         until_dead(pid.parse().unwrap());
@@ -222,7 +222,7 @@ fn a_signal_ends_it_and_its_command() {
         let sent = Instant::now();
         handle(child.id() as i32).signal(signal);
         let status = child.wait().unwrap();
-        assert!(sent.elapsed() < Duration::from_secs(2));
+        assert!(sent.elapsed() < Duration::from_secs(10));
         assert_eq!(status.signal(), Some(number), "{status:?}");
         assert!(!lives(pid), "the command is still there");
         assert_eq!(summary(&sandbox)["after"], Value::Null);

@@ -1,9 +1,11 @@
 //! Other boots, other hosts, other namespaces, and numbers that are handed out again.
 
+use std::process::{Command, Stdio};
+
 use serde_json::{Value, json};
 
 use crate::stage::{Tmux, verify};
-use crate::support::{Sandbox, bin, until_dead};
+use crate::support::{Sandbox, bin, handle, said, until, until_dead};
 
 const OTHER_BOOT: &str = "ffffffff-1f6b-4f0f-9d55-0b1b5a6c7d8e";
 
@@ -78,12 +80,7 @@ fn an_identity_of_ps_is_good_enough_to_refuse() {
     let sandbox = Sandbox::new();
     let (mut child, ident) = sandbox.sleeper();
     let pid = ident.pid().get();
-    let start = crate::support::handle(pid)
-        .entry()
-        .unwrap()
-        .start
-        .wall_clock()
-        .unwrap();
+    let start = handle(pid).entry().unwrap().start.wall_clock().unwrap();
     let start = start
         .duration_since(std::time::UNIX_EPOCH)
         .unwrap()
@@ -99,27 +96,33 @@ fn an_identity_of_ps_is_good_enough_to_refuse() {
     verify(&sandbox, &at(start), &[]).is("gone", "process_ended");
 }
 
-/// Runs a script as init of a pid namespace, in a session of its own. `next PID` makes PID the next
+/// A script as init of a pid namespace, in a session of its own. `next PID` makes PID the next
 /// number to be handed out.
-#[track_caller]
-fn in_namespace(sandbox: &Sandbox, script: &str) -> Vec<String> {
+fn namespace(sandbox: &Sandbox, script: &str) -> Command {
     let prelude = r#"
 set -u
 next() { echo $(($1 - 1)) >/proc/sys/kernel/ns_last_pid; }
 mux() { tmux -u -f /dev/null -S "$PWD/mux" "$@"; }
+gone() { server=$(mux display-message -p '#{pid}'); mux kill-server; while [ -d "/proc/$server" ]; do sleep 0.02; done; }
 capture() { "$PANE_IDENT" capture --tmux-socket "$PWD/mux" "$@"; }
 verdict() { "$PANE_IDENT" verify -o verdict.state,verdict.reason; }
 "#;
-    let output = std::process::Command::new("setsid")
+    let mut command = Command::new("setsid");
+    command
         .args(["--wait", "unshare", "-Urpf", "--mount-proc", "bash", "-c"])
         .arg(format!("{prelude}{script}\n:"))
         .env("PANE_IDENT", bin("pane-ident"))
         .env("SHELL", "/bin/sh")
         .env_remove("TMUX")
         .current_dir(sandbox.path(""))
-        .stdin(std::process::Stdio::null())
-        .output()
-        .unwrap();
+        .stdin(Stdio::null());
+    command
+}
+
+/// What a script in a pid namespace printed.
+#[track_caller]
+fn in_namespace(sandbox: &Sandbox, script: &str) -> Vec<String> {
+    let output = namespace(sandbox, script).output().unwrap();
     assert!(output.status.success(), "{output:?}");
     let text = String::from_utf8(output.stdout).unwrap();
     text.lines().map(str::to_owned).collect()
@@ -131,9 +134,9 @@ fn a_number_that_is_handed_out_again() {
     let lines = in_namespace(
         &sandbox,
         r#"
-        mux new-session -d -s main cat
+        mux new-session -d -s main cat -
         # The next number is that of the client, and the one after it that of the pane.
-        next 299; mux respawn-pane -k -t %0 cat
+        next 299; mux respawn-pane -k -t %0 cat -
         old=$(mux list-panes -F '#{pane_pid}'); [ "$old" = 300 ] || exit 9
         capture --tmux %0 >old.json; "$PANE_IDENT" capture --pid 300 >pid.json
         verdict <old.json
@@ -142,11 +145,11 @@ fn a_number_that_is_handed_out_again() {
         kill -KILL 300
         until [ "$(mux list-panes -F '#{pane_dead}')" = 1 ]; do sleep 0.02; done
         verdict <old.json; verdict <pid.json
-        next 299; mux respawn-pane -t %0 cat
+        next 299; mux respawn-pane -t %0 cat -
         [ "$(mux list-panes -F '#{pane_pid}')" = 300 ] || exit 9
         verdict <old.json; verdict <pid.json
         capture --tmux %0 | verdict
-        mux kill-server
+        gone
         "#,
     );
     let expected = [
@@ -160,23 +163,27 @@ fn a_number_that_is_handed_out_again() {
     assert_eq!(lines, expected);
 }
 
-/// The same boot and the same pane, in a container that was built anew.
+/// The same boot and the same pane, in a container that was built anew. The old one is still there,
+/// so that its namespace's number is not given to the new one.
 #[test]
 fn a_container_that_is_rebuilt() {
     let sandbox = Sandbox::new();
-    let start = "next 300; mux new-session -d -s main cat; capture --tmux %0 >now.json;";
-    in_namespace(
-        &sandbox,
-        &format!("{start} mv now.json old.json; mux kill-server"),
-    );
+    let start = "next 300; mux new-session -d -s main cat -; capture --tmux %0 >now.json;";
+    let old = format!("{start} gone; mv now.json old.json; until [ -e done ]; do sleep 0.02; done");
+    let mut old = namespace(&sandbox, &old).spawn().unwrap();
+    until("the old one is written", || {
+        sandbox.path("old.json").exists()
+    });
     let lines = in_namespace(
         &sandbox,
         &format!(
             "{start} verdict <old.json; verdict <now.json
              sed s/%0/%7/ old.json >none.json; verdict <none.json
-             mux kill-server; verdict <old.json"
+             gone; verdict <old.json"
         ),
     );
+    std::fs::write(sandbox.path("done"), "").unwrap();
+    assert!(old.wait().unwrap().success());
     let expected = [
         "foreign\tother_process",
         "match\tsame_process",
@@ -192,7 +199,7 @@ fn a_container_that_is_rebuilt() {
 fn a_foreign_proc() {
     let sandbox = Sandbox::new();
     let (_child, ident) = sandbox.sleeper();
-    let output = std::process::Command::new("setsid")
+    let output = Command::new("setsid")
         .args([
             "--wait",
             "unshare",
@@ -203,7 +210,7 @@ fn a_foreign_proc() {
         ])
         .arg(bin("pane-ident"))
         .arg(ident.to_string())
-        .stdin(std::process::Stdio::null())
+        .stdin(Stdio::null())
         .output()
         .unwrap();
     let text = String::from_utf8(output.stdout).unwrap();
@@ -216,7 +223,7 @@ fn a_server_in_another_namespace() {
     let sandbox = Sandbox::new();
     let script = "tmux -u -f /dev/null -S mux new-session -d cat || exit 9; touch ready; \
         while [ ! -e stop ]; do sleep 0.05; done; tmux -S mux kill-server";
-    let mut container = std::process::Command::new("setsid")
+    let mut container = Command::new("setsid")
         .args([
             "--wait",
             "unshare",
@@ -228,16 +235,16 @@ fn a_server_in_another_namespace() {
         ])
         .env_remove("TMUX")
         .current_dir(sandbox.path(""))
-        .stdin(std::process::Stdio::null())
+        .stdin(Stdio::null())
         .spawn()
         .unwrap();
-    crate::support::until("it is up", || sandbox.path("ready").exists());
+    until("it is up", || sandbox.path("ready").exists());
     let socket = sandbox.path("mux");
     let mut command = sandbox.tool("pane-ident");
     command.args(["capture", "--tmux", "%0", "--tmux-socket"]);
     let output = command.arg(&socket).output().unwrap();
     assert_eq!(output.status.code(), Some(3), "{output:?}");
-    assert!(crate::support::said(&output).contains("other_namespace"));
+    assert!(said(&output).contains("other_namespace"));
     let (_child, ident) = sandbox.sleeper();
     let record = json!({"mux": "tmux", "pane": "%0", "ident": ident.to_string(),
         "server": {"socket": socket}});

@@ -116,8 +116,8 @@ fn a_tmux_command_that_talks_nonsense_is_not_believed() {
 #[test]
 fn standard_input_that_does_not_end() {
     let sandbox = Sandbox::new();
-    let tmux = Tmux::start(&sandbox, "t");
-    let binding = tmux.capture("%0");
+    let (_child, ident) = sandbox.sleeper();
+    let record = serde_json::json!({ "ident": ident.to_string() });
     let started = Instant::now();
     let mut command = sandbox.tool("pane-ident");
     command.args(["verify", "--timeout", "1s", "-o", "verdict.state"]);
@@ -128,7 +128,7 @@ fn standard_input_that_does_not_end() {
     let mut child = command.spawn().unwrap();
     let mut stdin = child.stdin.take().unwrap();
     use std::io::Write;
-    writeln!(stdin, "{binding}").unwrap();
+    writeln!(stdin, "{record}").unwrap();
     let mut ended = None;
     until("it ends", || {
         ended = child.try_wait().unwrap();

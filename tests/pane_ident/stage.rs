@@ -5,7 +5,7 @@ use std::process::{Command, Output, Stdio};
 
 use serde_json::Value;
 
-use crate::support::{Sandbox, record};
+use crate::support::{Sandbox, record, until_dead};
 
 /// A tmux server on a socket of its own. It ends with the test.
 pub struct Tmux<'a> {
@@ -27,6 +27,14 @@ impl<'a> Tmux<'a> {
     /// A new server on the same socket.
     pub fn start_again(&self) {
         self.run(&["new-session", "-d", "-s", "main", "-n", "first", "cat", "-"]);
+    }
+
+    /// Ends the server, and waits until it is gone: one that is still on its way out answers oddly.
+    #[track_caller]
+    pub fn kill(&self) {
+        let server = self.server_pid();
+        self.run(&["kill-server"]);
+        until_dead(server);
     }
 
     pub fn socket(&self) -> &Path {

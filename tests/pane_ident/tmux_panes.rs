@@ -55,7 +55,7 @@ fn a_new_server_gives_the_same_ids_to_strangers() {
     let second = tmux.window(&["sleep", "600"]);
     let (first, second) = (tmux.capture("%0"), tmux.capture(&second));
     let pids = [number(&first, "pid"), number(&second, "pid")];
-    tmux.run(&["kill-server"]);
+    tmux.kill();
     pids.into_iter().for_each(until_dead);
     verify(&sandbox, &first, &[]).is("gone", "no_server");
     tmux.start_again();
@@ -102,10 +102,7 @@ fn a_pane_that_is_killed_is_gone_and_its_survivor_orphaned() {
         judged.record["verdict"]["live"]["pane"],
         serde_json::Value::Null
     );
-    tmux.run(&["kill-server"]);
-    until("the server is gone", || {
-        verify(&sandbox, &stubborn, &[]).reason == "no_server"
-    });
+    tmux.kill();
     verify(&sandbox, &stubborn, &[]).is("orphaned", "no_server");
 }
 
@@ -208,7 +205,7 @@ fn gone_is_believed_when_it_has_settled() {
     verify(&sandbox, &binding, &["--settle", "1m"]).is("unknown", "not_settled");
     // A stranger that comes meanwhile is seen by the second look.
     let dead = tmux.capture("%0");
-    tmux.run(&["kill-server"]);
+    tmux.kill();
     until_dead(number(&dead, "pid"));
     let mut command = sandbox.tool("pane-ident");
     let binding = format!("{dead}\n");
@@ -235,7 +232,7 @@ fn several_servers_in_one_call() {
         bindings[0]["pid"], bindings[1]["pid"]
     );
     assert_eq!(String::from_utf8(output.stdout).unwrap(), expected);
-    one.run(&["kill-server"]);
+    one.kill();
     until_dead(number(&bindings[0], "pid"));
     let output = crate::stage::verify_lines(&sandbox, &lines, &["--only", "match", "-o", "pid"]);
     let expected = format!("{}\n", bindings[1]["pid"]);

@@ -1,7 +1,7 @@
 //! What a multiplexer is asked, and what it may answer.
 
 use std::fmt;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use process::{Peer, Pid};
 use records::Deadline;
@@ -50,6 +50,12 @@ pub struct Server {
     /// Who the kernel says is behind the socket. The numbers that a server in another pid
     /// namespace gives its processes mean others here.
     pub peer: Option<Peer>,
+}
+
+/// A socket's path, as it is recorded: good in every working directory.
+pub(crate) fn absolute(path: &Path) -> String {
+    let path = std::path::absolute(path).unwrap_or_else(|_| path.to_owned());
+    path.to_string_lossy().into_owned()
 }
 
 /// One pane, as its server tells it.

@@ -11,7 +11,7 @@ use process::helper;
 use process::{Peer, Pid};
 use records::Deadline;
 
-use crate::pane::{Listing, Multiplexer, Occupant, Pane, Server, Silence};
+use crate::pane::{Listing, Multiplexer, Occupant, Pane, Server, Silence, absolute};
 use crate::program;
 use crate::socket::Stream;
 
@@ -111,6 +111,10 @@ impl Multiplexer for Tmux {
         })?;
         let mut listing = listing(rows);
         if let Some(server) = &mut listing.server {
+            // It tells what it was started with, which may be relative to some other folder.
+            if let Address::Socket(path) = &self.server {
+                server.socket = Some(absolute(path));
+            }
             server.peer = self.peer(server, deadline);
         }
         Ok(listing)

@@ -16,7 +16,7 @@ use crate::args::{CaptureArgs, Subject};
 use crate::notice;
 use crate::program::Program;
 use crate::scene::pane_cwd;
-use crate::servers::{Kind, ServerKey, foreign_numbers, silence_reason};
+use crate::servers::{Kind, ServerKey, again, foreign_numbers, silence_reason};
 use crate::verify::for_servers;
 
 /// How often a pane that changes hands while it is read is read again.
@@ -155,7 +155,9 @@ impl Capture<'_> {
 
     fn ask(&self, server: &dyn Multiplexer, address: &str) -> Result<Listing, Failure> {
         let what = format!("{}'s answer", server.name());
-        let listing = notice::during(&what, self.deadline, || server.pane(address, self.deadline));
+        let listing = notice::during(&what, self.deadline, || {
+            again(self.deadline, || server.pane(address, self.deadline))
+        });
         let listing = listing.map_err(|silence| {
             Failure::unknown(format_args!("{}: {silence}", silence_reason(&silence)))
         })?;

@@ -338,7 +338,7 @@ impl Running {
             .map(|report| report.survivors.len())
             .sum();
         if left > 0 {
-            say!("{left} processes of the command are still there");
+            say!("not yet dead: {left} of the command's processes");
         }
         Ok(())
     }

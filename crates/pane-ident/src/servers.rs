@@ -4,6 +4,7 @@ use std::collections::HashMap;
 use std::ffi::{OsStr, OsString};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Mutex, PoisonError};
+use std::time::Duration;
 
 use mux::{Herdr, Kitty, Listing, Multiplexer, Silence, Tmux, tmux};
 use process::Here;
@@ -13,6 +14,12 @@ use crate::verdict::Doubt;
 
 /// How many servers are asked at once, so that one that hangs holds up no other.
 const AT_ONCE: usize = 16;
+
+/// How often a server is asked that goes away meanwhile.
+const TRIES: usize = 3;
+
+/// The pause between.
+const PAUSE: Duration = Duration::from_millis(50);
 
 /// The multiplexers there are.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -143,7 +150,7 @@ fn ask(
         reason: "no_multiplexer",
         why,
     })?;
-    let listing = server.panes(deadline).map_err(|silence| Doubt {
+    let listing = again(deadline, || server.panes(deadline)).map_err(|silence| Doubt {
         reason: silence_reason(&silence),
         why: silence.to_string(),
     })?;
@@ -154,6 +161,27 @@ fn ask(
         }),
         None => Ok(listing),
     }
+}
+
+/// Asks, and asks again a moment later where a server went away while it was asked: by then it is
+/// gone, or has been replaced by its successor.
+///
+/// # Errors
+///
+/// What the last answer was.
+pub fn again(
+    deadline: Deadline,
+    ask: impl Fn() -> Result<Listing, Silence>,
+) -> Result<Listing, Silence> {
+    let mut answer = ask();
+    for _ in 1..TRIES {
+        if !matches!(answer, Err(Silence::NoAnswer(_))) || deadline.passed() {
+            break;
+        }
+        deadline.sleep(PAUSE);
+        answer = ask();
+    }
+    answer
 }
 
 /// Why the pids that a server names are not to be believed here: it lives in another pid

@@ -21,6 +21,9 @@ const LAST_PART: u32 = 10;
 /// The most of it.
 const LAST_MOST: Duration = Duration::from_millis(500);
 
+/// The most of a call's time that reading leaves for the look at servers and processes.
+const LOOK_MOST: Duration = Duration::from_secs(1);
+
 /// What is said of one record, below its key `verdict`.
 #[derive(Clone, Debug, Serialize)]
 pub struct Verdict {
@@ -44,6 +47,14 @@ pub struct Verdict {
 pub fn for_servers(deadline: Deadline) -> Deadline {
     match deadline.left() {
         Some(left) => Deadline::after(left - (left / LAST_PART).min(LAST_MOST)),
+        None => deadline,
+    }
+}
+
+/// `deadline`, less what it takes to judge what has come.
+fn for_reading(deadline: Deadline) -> Deadline {
+    match deadline.left() {
+        Some(left) => Deadline::after(left - (left / 4).min(LOOK_MOST)),
         None => deadline,
     }
 }
@@ -204,7 +215,7 @@ fn filter(
     output: &mut Output,
     tally: &mut Tally,
 ) -> Result<(), Failure> {
-    let until = for_servers(deadline);
+    let until = for_reading(deadline);
     let lines = notice::during("standard input", until, || read_all(args, until, tally))?;
     let wishes = Wishes {
         legacy: args.legacy.clone(),

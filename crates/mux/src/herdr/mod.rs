@@ -13,7 +13,7 @@ use records::Deadline;
 use serde::Deserialize;
 use serde_json::value::RawValue;
 
-use crate::pane::{Listing, Multiplexer, Occupant, Pane, Server, Silence};
+use crate::pane::{Listing, Multiplexer, Occupant, Pane, Server, Silence, absolute};
 use crate::socket::{SocketError, Stream};
 pub use address::default_socket;
 use process::Pid;
@@ -130,7 +130,7 @@ impl Herdr {
         };
         let peer = process::peer(stream.socket()).ok();
         let server = Server {
-            socket: Some(self.socket.to_string_lossy().into_owned()),
+            socket: Some(absolute(&self.socket)),
             pid: peer.and_then(|peer| peer.pid),
             peer,
         };
@@ -344,3 +344,6 @@ struct ProcessInfo {
     #[serde(default)]
     tty: Option<String>,
 }
+
+#[cfg(test)]
+mod tests;
