@@ -76,7 +76,7 @@ pub struct Args {
     pub lock: Option<PathBuf>,
 
     /// Exit with 1, not 0, if it is already running
-    #[arg(long, help_heading = "One at a time", requires = "lock")]
+    #[arg(long, help_heading = "One at a time")]
     pub fail_if_running: bool,
 
     /// Stay until it ends, pass signals on to it, and exit with its status
@@ -155,6 +155,11 @@ impl Args {
         if self.announce.is_some() && !self.guard && self.marker.is_none() && self.sweep.is_none() {
             return Err(Failure::usage(
                 "--announce goes with --guard, --marker or --sweep",
+            ));
+        }
+        if self.fail_if_running && self.lock.is_none() && self.ready_socket.is_empty() {
+            return Err(Failure::usage(
+                "--fail-if-running goes with --lock or --ready-socket",
             ));
         }
         match self.keep_fd.iter().find(|&&fd| !process::is_open(fd)) {
