@@ -169,12 +169,7 @@ fn directories_variables_and_arguments() {
     assert_eq!(found(&["--arg", &format!("{unique}.js")]), 1);
     assert_eq!(found(&["--arg", &script]), 1);
     assert_eq!(found(&["--arg", &unique]), 0);
-    let several = [
-        "--cwd",
-        text(&deep),
-        "--cwd",
-        text(&longer),
-    ];
+    let several = ["--cwd", text(&deep), "--cwd", text(&longer)];
     assert_eq!(found(&several), 2, "any of them");
     fs::remove_dir_all(&folder).unwrap();
     assert_eq!(
@@ -191,8 +186,13 @@ fn directories_variables_and_arguments() {
 #[test]
 fn a_terminal() {
     let sandbox = Sandbox::new();
-    let line = "import os, pty, sys\npid, fd = pty.fork()\nif pid == 0: os.execvp('sleep', ['sleep', '600'])\n\
-                print(pid, os.readlink(f'/proc/{pid}/fd/0'), flush=True)\nsys.stdin.read()\nos.kill(pid, 9)\nos.waitpid(pid, 0)";
+    let line = "import os, pty, sys, time\n\
+                pid, fd = pty.fork()\n\
+                if pid == 0: os.execvp('sleep', ['sleep', '600'])\n\
+                tty = lambda: os.readlink(f'/proc/{pid}/fd/0')\n\
+                while not tty().startswith('/dev/pts/'): time.sleep(0.01)\n\
+                print(pid, tty(), flush=True)\n\
+                sys.stdin.read()\nos.kill(pid, 9)\nos.waitpid(pid, 0)";
     let mut command = Command::new("python3");
     command
         .args(["-c", line])

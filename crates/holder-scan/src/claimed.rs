@@ -62,7 +62,9 @@ impl Member<'_> {
         };
         let from = self.program.script.map_or(1, |(index, _)| index + 1);
         let argv = self.row.argv.as_deref().unwrap_or_default().iter();
-        let mut operands = argv.skip(from).filter(|word| !word.starts_with(b"-"));
+        // `-c KEY=VALUE` may stand before the subcommand.
+        let is_operand = |word: &&Vec<u8>| !word.starts_with(b"-") && !word.contains(&b'=');
+        let mut operands = argv.skip(from).filter(is_operand);
         let first = operands.next();
         first.is_some_and(|word| {
             agent
@@ -148,7 +150,10 @@ fn claim_of_file(open: &Open) -> Option<Claim> {
         let mut patterns = AGENTS.iter().flat_map(patterns);
         patterns.find_map(|pattern| id_in_path(pattern, path))
     };
-    let (id, by) = match id_by(|agent| agent.locks) {
+    // A table that was written down says which files are lock files.
+    let named = || crate::program::base(path).strip_suffix(b".lock");
+    let lock = id_by(|agent| agent.locks).or_else(|| named().filter(|_| open.locked));
+    let (id, by) = match lock {
         Some(id) if open.locked => (id, By::Lock),
         Some(id) => (id, By::Fd),
         None => (id_by(|agent| agent.transcripts)?, By::Fd),

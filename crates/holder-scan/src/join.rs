@@ -6,7 +6,7 @@ use process::{Here, Identity, Pid, Sight, Standing};
 use records::Record;
 use serde::Serialize;
 
-use crate::claimed;
+use crate::claimed::{self, Member};
 use crate::id;
 use crate::snapshot::Snapshot;
 use crate::tree;
@@ -73,6 +73,7 @@ impl Named {
 /// The live table by what rows may name.
 pub struct Join<'a> {
     here: &'a Here,
+    members: Vec<Member<'a>>,
     sessions: HashMap<Vec<u8>, Vec<Pid>>,
     complete: bool,
     known_pids: HashSet<Pid>,
@@ -90,9 +91,10 @@ fn key(session: &[u8]) -> Vec<u8> {
 
 impl<'a> Join<'a> {
     /// Joins with `snapshot`, taken here in a look that was `complete` or not.
-    pub fn new(here: &'a Here, snapshot: &Snapshot, complete: bool) -> Join<'a> {
+    pub fn new(here: &'a Here, snapshot: &'a Snapshot, complete: bool) -> Join<'a> {
         let mut sessions: HashMap<Vec<u8>, Vec<Pid>> = HashMap::new();
-        for member in claimed::members(snapshot) {
+        let members = claimed::members(snapshot);
+        for member in &members {
             if snapshot.family.contains(&member.row.pid) {
                 continue;
             }
@@ -105,6 +107,7 @@ impl<'a> Join<'a> {
         }
         Join {
             here,
+            members,
             sessions,
             complete,
             known_pids: HashSet::new(),
@@ -159,10 +162,10 @@ impl<'a> Join<'a> {
 
     /// Whether some row knows the tree below `root`: one names a process of it, or one that names
     /// no process names a session that it holds.
-    pub fn knows(&self, snapshot: &Snapshot, root: usize) -> bool {
-        let members = claimed::members(snapshot);
+    pub fn knows(&self, root: usize) -> bool {
+        let members = &self.members;
         std::iter::once(root)
-            .chain(tree::below(&members, root))
+            .chain(tree::below(members, root))
             .any(|at| {
                 let member = &members[at];
                 let mut held = member.current().map(|claim| key(&claim.id));

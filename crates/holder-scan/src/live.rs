@@ -299,7 +299,7 @@ impl Scan<'_> {
     /// Reads one process whole. Who it is and what it runs is read before and after the rest, so
     /// that no row is of two processes, or of two programs that one process has run.
     fn read_row(&mut self, pid: Pid) -> Option<Row> {
-        for _ in 0..TRIES {
+        for left in (0..TRIES).rev() {
             let before = self.reader.entry(pid).ok()?;
             if before.state.is_zombie() && self.reader.is_dead(&before) {
                 return None;
@@ -311,11 +311,9 @@ impl Scan<'_> {
                 return None;
             };
             let after = handle.entry()?;
-            // A process between two programs has no arguments.
-            let steady = argv == again
-                && after.start == before.start
-                && (argv.as_ref().is_ok_and(|argv| !argv.is_empty()) || argv.is_err());
-            if steady || (after.start == before.start && argv == again && row.exe.is_none()) {
+            // A process between two programs has no arguments; few have none for good.
+            let settled = argv.as_ref().is_ok_and(|argv| !argv.is_empty()) || left == 0;
+            if after.start == before.start && argv == again && (settled || argv.is_err()) {
                 row.argv = argv.ok();
                 row.ident = Some(handle.ident().clone());
                 self.add_registry(&mut row, &before);
@@ -382,7 +380,11 @@ impl Scan<'_> {
         }
         // Where descriptors cannot be read, the kernel's list still names who took a lock. It is
         // not asked otherwise: who took it may have left it to a child.
-        let locks = self.stores.locks.iter().filter(|(lock, _)| lock.pid == Some(pid));
+        let locks = self
+            .stores
+            .locks
+            .iter()
+            .filter(|(lock, _)| lock.pid == Some(pid));
         let files: Vec<Open> = locks
             .map(|(_, path)| Open {
                 fd: None,

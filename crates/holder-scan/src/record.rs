@@ -162,7 +162,19 @@ impl ProcessEntry {
 /// What was asked, as the scan record says it. Only what was asked for is there, and of variables
 /// only the names.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
-pub struct What(pub BTreeMap<&'static str, Vec<String>>);
+pub struct What(pub BTreeMap<&'static str, Asked>);
+
+/// What was asked of one kind.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[serde(untagged)]
+pub enum Asked {
+    /// Words, any of which was asked for.
+    Words(Vec<String>),
+    /// Numbers, any of which was asked for.
+    Numbers(Vec<u16>),
+    /// A user, whose processes alone were asked for.
+    User(u32),
+}
 
 /// The `scan` record: what the look was worth.
 #[derive(Clone, Debug, Serialize)]

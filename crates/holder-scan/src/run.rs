@@ -16,7 +16,7 @@ use crate::judge::{self, Finding, Judgement, Question, Verdict};
 use crate::live::{self, Request, Scope};
 use crate::look::Look;
 use crate::path;
-use crate::record::{Holder, ProcessEntry, Scan, What, millis};
+use crate::record::{Asked, Holder, ProcessEntry, Scan, What, millis};
 use crate::snapshot::Snapshot;
 use crate::table::{Origin, Written};
 use crate::targets::{self, Targets};
@@ -226,7 +226,7 @@ impl Call {
             output.pass(&joined).map_err(late_is_unknown)?;
         }
         let resolve = |path: &[u8]| self.resolve(path);
-        let known = |finding: &Finding| Some(join.knows(&snapshot, finding.tree.root));
+        let known = |finding: &Finding| Some(join.knows(finding.tree.root));
         let asks = self.args.what.asks();
         let judgement = if asks {
             judge::judge(&snapshot, &question, &resolve)
@@ -407,10 +407,9 @@ fn own_records(own: &OwnArgs) -> Result<Option<Vec<Identity>>, Failure> {
 
 /// What was asked, for the scan record.
 fn what(args: &WhatArgs) -> What {
-    let mut what = What::default();
     let paths = |paths: &[PathBuf]| paths.iter().map(|path| shown(path)).collect::<Vec<_>>();
     let ids = args.session_id.iter().map(|id| id.as_str().to_owned());
-    let lists = [
+    let words = [
         ("session_id", ids.collect()),
         ("file", paths(&args.file)),
         ("socket", paths(&args.socket)),
@@ -421,12 +420,16 @@ fn what(args: &WhatArgs) -> What {
         ),
         ("cwd", paths(&args.cwd)),
         ("cwd_under", paths(&args.cwd_under)),
-        ("port", args.port.iter().map(u16::to_string).collect()),
         ("tty", paths(&args.tty)),
-        ("uid", args.uid.iter().map(u32::to_string).collect()),
     ];
+    let words = words.into_iter().filter(|(_, words)| !words.is_empty());
+    let ports = Some(args.port.clone()).filter(|ports| !ports.is_empty());
+    let mut what = What::default();
     what.0
-        .extend(lists.into_iter().filter(|(_, list)| !list.is_empty()));
+        .extend(words.map(|(key, words)| (key, Asked::Words(words))));
+    what.0
+        .extend(ports.map(|ports| ("port", Asked::Numbers(ports))));
+    what.0.extend(args.uid.map(|uid| ("uid", Asked::User(uid))));
     what
 }
 

@@ -100,6 +100,9 @@ impl Written {
         if self.rows.is_empty() {
             look.fail("the table is empty");
         }
+        if targets.asks_for_sockets {
+            look.fail("a table that was written down says nothing of sockets and ports");
+        }
         self.rows.sort_by_key(|row| row.pid);
         self.rows.dedup_by_key(|row| row.pid);
         for row in &mut self.rows {
@@ -205,6 +208,10 @@ impl Entry {
                 )
             }
         };
+        let ident = self.ident.and_then(|word| word.parse::<Identity>().ok());
+        let rows = self.registry.unwrap_or_default();
+        let rows = rows.iter().filter(|row| means(row, pid, ident.as_ref()));
+        let registry = rows.filter_map(registered).collect();
         Row {
             pgid: self.pgid.unwrap_or_default(),
             sid: self.sid.unwrap_or_default(),
@@ -213,7 +220,7 @@ impl Entry {
             state: self.state.unwrap_or('S'),
             foreground: self.foreground.unwrap_or_default(),
             tty: self.tty,
-            ident: self.ident.and_then(|word| word.parse::<Identity>().ok()),
+            ident,
             age: self.age_ms.map(Duration::from_millis),
             argv: self
                 .argv
@@ -222,12 +229,7 @@ impl Entry {
             cwd: self.cwd.map(String::into_bytes),
             env: self.env.and_then(environment),
             open,
-            registry: self
-                .registry
-                .unwrap_or_default()
-                .iter()
-                .filter_map(registered)
-                .collect(),
+            registry,
             ..Row::new(pid, self.ppid.unwrap_or_default())
         }
     }
@@ -267,6 +269,23 @@ fn open(value: &Value, locked: bool) -> Option<Open> {
         path: path.as_bytes().to_vec(),
         locked: locked || value.get("locked").and_then(Value::as_bool) == Some(true),
     })
+}
+
+/// Whether a row of an agent's table means this process, as far as it says which one it means.
+fn means(row: &Value, pid: Pid, ident: Option<&Identity>) -> bool {
+    let named = row.get("pid").and_then(Value::as_i64);
+    let written = row.get("procStart").and_then(|start| match start {
+        Value::String(text) => text.rsplit(':').next()?.parse().ok(),
+        other => other.as_u64(),
+    });
+    let ticks = match ident {
+        Some(Identity::Linux(ident)) => Some(ident.ticks),
+        _ => None,
+    };
+    named.is_none_or(|named| named == i64::from(pid.get()))
+        && written
+            .zip(ticks)
+            .is_none_or(|(written, ticks): (u64, u64)| written == ticks)
 }
 
 /// A row of an agent's table: the session, or an object with it and the table's `path`.
