@@ -16,6 +16,9 @@ const LOOK_AT: &str = "PROCESS_TEST_LOOK_AT";
 /// Set to the number of a zombie.
 const ZOMBIE: &str = "PROCESS_TEST_ZOMBIE";
 
+/// Set to the number of a thread that leads no process.
+const THREAD: &str = "PROCESS_TEST_THREAD";
+
 /// Mounts a `/proc` in namespaces of its own, with the options `$1`, and runs the rest there.
 const WITH_PROC: &str = "mount -t proc -o \"$1\" proc /proc && shift && exec \"$@\"";
 
@@ -51,6 +54,7 @@ fn as_nobody(name: &str, options: &str) -> bool {
                     .args(["--reuid=65534", "--regid=65534", "--clear-groups", "--"])
                     .env(LOOK_AT, ident(&Here::new(), live.pid()).to_string())
                     .env(ZOMBIE, dead.pid().to_string())
+                    .env(THREAD, rustix::thread::gettid().to_string())
                     .current_dir("/"),
                 "nobody",
                 &exe,
@@ -83,8 +87,8 @@ fn look_at() -> Identity {
     std::env::var(LOOK_AT).unwrap().parse().unwrap()
 }
 
-fn zombie() -> Pid {
-    std::env::var(ZOMBIE).unwrap().parse().unwrap()
+fn number(variable: &str) -> Pid {
+    std::env::var(variable).unwrap().parse().unwrap()
 }
 
 #[test]
@@ -109,7 +113,7 @@ fn another_users_process_is_alive() {
     assert_eq!(reader.cwd(recorded.pid()), Err(Unread::Denied));
     assert_eq!(reader.exe(recorded.pid()), Err(Unread::Denied));
     assert_eq!(reader.descriptors(recorded.pid()), Err(Unread::Denied));
-    assert!(matches!(here.look(zombie()), Sight::Zombie(_)));
+    assert!(matches!(here.look(number(ZOMBIE)), Sight::Zombie(_)));
 }
 
 #[test]
@@ -147,9 +151,12 @@ fn a_hidden_process_is_alive() {
     let standing = here.find(&Identity::Linux(changed.clone()), None);
     assert!(matches!(standing, Standing::Unknown(why) if why.contains("hides")));
 
+    // A hidden thread is no process.
+    assert!(matches!(here.look(number(THREAD)), Sight::Absent));
+
     // A hidden zombie is dead, and so is a number that nobody has.
-    assert!(matches!(here.look(zombie()), Sight::Absent));
-    changed.pid = zombie();
+    assert!(matches!(here.look(number(ZOMBIE)), Sight::Absent));
+    changed.pid = number(ZOMBIE);
     assert_eq!(here.find(&Identity::Linux(changed), None).word(), "gone");
     assert!(matches!(
         here.look(Pid::new(Pid::MAX.into()).unwrap()),
