@@ -743,3 +743,137 @@ fn own_by_record_is_own_by_tree() {
     }
     assert_eq!(told(&rows, &asked(77)), "Foreign 101 Foreign");
 }
+
+#[test]
+fn what_is_found_beside_sessions() {
+    let place = |path: &str| Place {
+        given: path.as_bytes().to_vec(),
+        resolved: None,
+    };
+    let at = |dir: &str| {
+        let mut config = config(&["--session-id", A]);
+        config["cwd"] = json!(dir);
+        wrapper(&config)
+    };
+    let rows = [
+        json!({"pid": 100, "argv": at("/w/.builders/fix-42"), "cwd": "/"}),
+        json!({"pid": 101, "argv": at("/w/.builders/fix-42-continued"), "cwd": "/"}),
+        json!({"pid": 102, "argv": at("/w/.builders/fix-99"), "cwd": "/"}),
+        json!({"pid": 103, "argv": ["vim", at("/w/.builders/fix-42")[2]], "cwd": "/"}),
+        json!({"pid": 104, "argv": ["x"], "cwd": "/w/.builders/fix-42/deep", "tty": "pts/3"}),
+        json!({"pid": 105, "argv": ["node", "/x/server.js"], "cwd": "/", "env": {"MARK": "1"}, "fds": [{"fd": 7, "path": "/d/db"}]}),
+    ];
+    let targets = Targets::default;
+    let table = [
+        (
+            Targets {
+                cwds: vec![place("/w/.builders/fix-42/")],
+                ..targets()
+            },
+            vec![100],
+        ),
+        (
+            Targets {
+                cwds_under: vec![place("/w/.builders/fix-42")],
+                ..targets()
+            },
+            vec![100, 104],
+        ),
+        (
+            Targets {
+                args: vec![b"server.js".to_vec()],
+                ..targets()
+            },
+            vec![105],
+        ),
+        (
+            Targets {
+                args: vec![b"server".to_vec()],
+                ..targets()
+            },
+            vec![],
+        ),
+        (
+            Targets {
+                envs: vec![(b"MARK".to_vec(), b"1".to_vec())],
+                ..targets()
+            },
+            vec![105],
+        ),
+        (
+            Targets {
+                envs: vec![(b"MARK".to_vec(), b"".to_vec())],
+                ..targets()
+            },
+            vec![],
+        ),
+        (
+            Targets {
+                ttys: vec!["pts/3".to_owned()],
+                ..targets()
+            },
+            vec![104],
+        ),
+        (
+            Targets {
+                files: vec![crate::targets::FileTarget {
+                    path: b"/d/db".to_vec(),
+                    kernel_path: b"/d/db".to_vec(),
+                    file: None,
+                }],
+                ..targets()
+            },
+            vec![105],
+        ),
+    ];
+    for (targets, want) in table {
+        let mut table = Written::default();
+        for row in &rows {
+            let line = row.to_string();
+            table
+                .take(&Record::parse(line.as_bytes()).unwrap())
+                .unwrap();
+        }
+        let (snapshot, look) = table.into_snapshot(&targets, false);
+        let judgement = judge(&snapshot, &Question::default(), &|_| None);
+        let found = judgement.findings.iter();
+        let pids: Vec<i32> = found
+            .map(|finding| snapshot.rows[finding.row].pid.get())
+            .collect();
+        assert_eq!(pids, want, "{targets:?}");
+        assert_eq!(
+            look.is_complete(false),
+            !targets.needs_env() && targets.files.is_empty()
+        );
+    }
+}
+
+#[test]
+fn all_of_the_callers_own_whatever_they_hold() {
+    let named = |name: &str, id: &str| {
+        let mut config = config(&["--session-id", id]);
+        config["env"]["NAME"] = json!(name);
+        wrapper(&config)
+    };
+    let rows = [
+        process(100, 1, named("main", A)),
+        process(101, 1, named("other", B)),
+        process(102, 1, json!(["claude", "--resume", A])),
+        process(103, 1, wrapper(&config(&[]))),
+        process(104, 103, json!(["claude"])),
+    ];
+    let snapshot = snapshot(&rows);
+    let asked = Question {
+        ids: Vec::new(),
+        ..question(A)
+    };
+    let own = crate::judge::own(&snapshot, &asked, &|_| None);
+    let told: Vec<_> = own
+        .iter()
+        .map(|finding| {
+            let pid = snapshot.rows[finding.row].pid.get();
+            (pid, finding.session.as_deref(), finding.tree.active)
+        })
+        .collect();
+    assert_eq!(told, [(100, Some(A), false), (103, None, true)]);
+}

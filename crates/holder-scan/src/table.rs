@@ -109,7 +109,7 @@ impl Written {
             row.found = found(row, targets);
             let unread = (needs_argv && row.argv.is_none())
                 || (targets.needs_descriptors() && row.open.is_none())
-                || (targets.needs_cwd() && row.cwd.is_none() && row.argv.is_none())
+                || (targets.needs_cwd() && row.cwd.is_none())
                 || (targets.needs_env() && !has_values(row));
             match row.uid {
                 Some(uid) if unread && uid != caller_uid => look.others_unseen += 1,
