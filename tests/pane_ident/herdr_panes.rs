@@ -159,7 +159,7 @@ fn a_frozen_server_is_unknown_within_the_limit() {
         "--herdr-socket",
     ]);
     let output = command.arg(herdr.socket()).output().unwrap();
-    assert_eq!(output.status.code(), Some(3), "{output:?}");
+    assert_eq!(output.status.code(), Some(124), "{output:?}");
     herdr.thaw();
     verify(&sandbox, &binding, &[]).is("match", "same_process");
 }

@@ -46,8 +46,8 @@ fn a_stopped_tmux_is_unknown_within_the_limit() {
             "--tmux-socket",
         ]);
         let output = command.arg(tmux.socket()).output().unwrap();
-        assert_eq!(output.status.code(), Some(3), "{output:?}");
-        assert!(said(&output).contains("server_silent"));
+        assert_eq!(output.status.code(), Some(124), "{output:?}");
+        assert!(said(&output).contains("no answer before the deadline"));
         assert!(output.stdout.is_empty());
     });
     verify(&sandbox, &living, &[]).is("match", "same_process");
@@ -141,4 +141,43 @@ fn standard_input_that_does_not_end() {
     // What had come is judged.
     assert_eq!(output.stdout, b"match\n");
     assert!(said(&output).contains("standard input did not end"));
+}
+
+/// A signal ends it at once, and no helper stays behind, nor what that has started.
+#[test]
+fn a_signal_while_a_server_is_asked() {
+    use std::os::unix::process::ExitStatusExt;
+    let sandbox = Sandbox::new();
+    let tmux = Tmux::start(&sandbox, "t");
+    let binding = sandbox.path("binding.json");
+    std::fs::write(&binding, tmux.capture("%0").to_string()).unwrap();
+    let script = "#!/bin/sh\ntrap '' TERM HUP INT\nsleep 600 &\n\
+        echo $$ $! >pids.tmp; mv pids.tmp pids\nwait\n";
+    let hangs = sandbox.script("hangs", script);
+    let jobs: [&[&str]; 3] = [
+        &["verify", "--timeout", "1m"],
+        &["capture", "--tmux", "%0", "--timeout", "1m"],
+        &["exec", "--binding", "binding.json"],
+    ];
+    for job in jobs {
+        for signal in [Signal::SIGTERM, Signal::SIGINT, Signal::SIGHUP] {
+            let mut command = sandbox.tool("pane-ident");
+            command.args(job).arg("--tmux-bin").arg(&hangs);
+            if job[0] == "exec" {
+                command.args(["--", "true"]);
+            }
+            command.stdin(std::fs::File::open(&binding).unwrap());
+            let mut child = command.stdout(std::process::Stdio::null()).spawn().unwrap();
+            let pids = sandbox.path("pids");
+            until("the server is asked", || pids.exists());
+            handle(child.id() as i32).signal(signal);
+            let status = child.wait().unwrap();
+            assert_eq!(status.signal(), Some(signal as i32), "{job:?}: {status:?}");
+            let text = std::fs::read_to_string(&pids).unwrap();
+            std::fs::remove_file(&pids).unwrap();
+            for pid in text.split_whitespace() {
+                until_dead(pid.parse().unwrap());
+            }
+        }
+    }
 }

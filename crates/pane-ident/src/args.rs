@@ -40,7 +40,8 @@ pub enum Job {
     ///
     /// The pane's process is read, its identity taken, and the pane looked at again: if it has
     /// changed hands meanwhile, all of it is done again, so that a record never mixes two.
-    /// Exit status: 0 bound, 1 no such pane or no process in it, 3 the multiplexer did not say.
+    /// Exit status: 0 bound, 1 no such pane or no process in it, 3 the multiplexer did not
+    /// say, 124 not in time.
     #[command(after_help = "Examples:\n  \
         pane-ident capture --tmux work:build --merge task.json > task.bound.json\n  \
         pane-ident capture --self -o ident")]
@@ -209,7 +210,7 @@ pub struct ExecArgs {
     #[arg(long)]
     pub same_argv: bool,
 
-    /// End the command after this time
+    /// End the command after this time: by TERM, and a second later by KILL
     #[arg(long, value_name = "D", value_parser = duration::parse)]
     pub timeout: Option<Duration>,
 

@@ -6,8 +6,8 @@ use std::io;
 use std::path::Path;
 use std::time::{Duration, SystemTime};
 
-use mux::{Found, Listing, Multiplexer, Occupant, Pane, Server};
-use process::{Handle, Here, Identity, Pid, Sight};
+use mux::{Found, Listing, Multiplexer, Occupant, Pane, Server, Silence};
+use process::{ENDING, Handle, Here, Identity, Interrupts, Pid, Sight};
 use records::input::{Input, Lines};
 use records::{Deadline, Failure, Output, Record, Status, files, time};
 use serde::Serialize;
@@ -73,13 +73,23 @@ pub fn run(args: &CaptureArgs) -> Result<Status, Failure> {
         here: Here::new(),
         deadline: for_servers(deadline),
     };
-    let binding = capture.binding(&args.subject)?;
-    match &args.merge {
-        None => output.emit(&binding)?,
+    let interrupts = Interrupts::catch(&ENDING)?;
+    let binding = notice::during("the pane", deadline, &interrupts, || {
+        capture.binding(&args.subject)
+    })??;
+    let user = match &args.merge {
+        None => None,
         Some(path) => {
-            let text = user_record(path, for_servers(deadline))?;
-            output.pass(&merged(&text, path, &binding)?)?;
+            let read = || user_record(path, for_servers(deadline));
+            let text = notice::during("the record", deadline, &interrupts, read)??;
+            Some((path, text))
         }
+    };
+    // From here on only output is waited for, which every signal may end.
+    notice::release(interrupts);
+    match user {
+        None => output.emit(&binding)?,
+        Some((path, text)) => output.pass(&merged(&text, path, &binding)?)?,
     }
     output.finish()?;
     Ok(Status::Done)
@@ -154,12 +164,10 @@ impl Capture<'_> {
     }
 
     fn ask(&self, server: &dyn Multiplexer, address: &str) -> Result<Listing, Failure> {
-        let what = format!("{}'s answer", server.name());
-        let listing = notice::during(&what, self.deadline, || {
-            again(self.deadline, || server.pane(address, self.deadline))
-        });
-        let listing = listing.map_err(|silence| {
-            Failure::unknown(format_args!("{}: {silence}", silence_reason(&silence)))
+        let listing = again(self.deadline, || server.pane(address, self.deadline));
+        let listing = listing.map_err(|silence| match silence {
+            Silence::NoAnswer(_) if self.deadline.passed() => Failure::deadline(silence),
+            silence => Failure::unknown(format_args!("{}: {silence}", silence_reason(&silence))),
         })?;
         match foreign_numbers(&self.here, &listing) {
             Some(why) => Err(Failure::unknown(format_args!("other_namespace: {why}"))),
@@ -307,10 +315,6 @@ fn user_record(path: &Path, deadline: Deadline) -> Result<Vec<u8>, Failure> {
     if path != Path::new("-") {
         return Ok(files::read_trusted(path, MAX_RECORD)?);
     }
-    notice::during("standard input", deadline, || first_record(deadline))
-}
-
-fn first_record(deadline: Deadline) -> Result<Vec<u8>, Failure> {
     match Lines::stdin_until(deadline).next_record() {
         Ok(Some(Input::Record(record))) => Ok(record.bytes().to_vec()),
         Ok(Some(Input::Bad(bad))) => Err(Failure::new(Status::BadInput, bad)),

@@ -1,34 +1,31 @@
 //! `exec`: a command between two checks.
 
+mod running;
+
 use std::ffi::{OsStr, OsString};
-use std::io::{self, ErrorKind};
+use std::io::ErrorKind;
 use std::os::unix::process::ExitStatusExt;
 use std::path::Path;
-use std::process::{Child, Command, ExitStatus};
+use std::process::ExitStatus;
 use std::time::{Duration, Instant};
 
-use process::end::{self, EndOptions, Scope, Target, Watch};
-use process::{ENDING, Handle, Here, Interrupts, Pid, Signal};
-use records::{Deadline, Failure, Record, Status, files, say};
+use process::{ENDING, Here, Interrupts};
+use records::{Deadline, Failure, Record, Status, files};
 use serde::Serialize;
 
 use crate::args::ExecArgs;
 use crate::claim::Claim;
+use crate::notice;
 use crate::scene::Wishes;
 use crate::verdict::State;
 use crate::verify::{Verdict, verdicts};
+use running::{Ending, Running};
 
 /// How long each of the two checks may take.
 const CHECK: Duration = Duration::from_secs(5);
 
 /// The largest record of a binding.
 const MAX_RECORD: usize = 16 << 20;
-
-/// What becomes of a command that is not done at its timeout: TERM, and KILL after this time.
-const GRACE: Duration = Duration::from_secs(1);
-
-/// The same where this process is asked to end, which takes 100 ms at the most.
-const LAST_GRACE: Duration = Duration::from_millis(40);
 
 /// The record of what was done.
 #[derive(Debug, Serialize)]
@@ -55,8 +52,16 @@ pub fn run(args: &ExecArgs) -> Result<Status, Failure> {
     let binding = Binding::read(&args.binding)?;
     check_summary(args)?;
     let here = Here::new();
+    // From the beginning, so that no signal can leave the command or half a file behind.
+    let interrupts = Interrupts::catch(&ENDING)?;
+    let check = || {
+        let deadline = Deadline::after(CHECK);
+        notice::during("the multiplexer", deadline, &interrupts, || {
+            binding.check(&here, args, deadline)
+        })
+    };
     let checked = Instant::now();
-    let before = binding.check(&here, args);
+    let before = check()?;
     if before.state != State::Match {
         write_summary(args, &not_run(before.state))?;
         return Err(Failure::new(
@@ -66,7 +71,7 @@ pub fn run(args: &ExecArgs) -> Result<Status, Failure> {
     }
     let argv = binding.fill_in(&args.command, &before)?;
     let (ending, exit) = match Running::start(&argv) {
-        Ok(running) => running.finish(&here, args.timeout)?,
+        Ok(running) => running.finish(&here, &interrupts, args.timeout)?,
         Err(failure) => {
             write_summary(args, &not_run(before.state))?;
             return Err(failure);
@@ -76,7 +81,7 @@ pub fn run(args: &ExecArgs) -> Result<Status, Failure> {
     let after = match ending {
         // Time is up.
         Ending::Interrupted(_) => None,
-        Ending::ByItself | Ending::TimedOut => Some(binding.check(&here, args)),
+        Ending::ByItself | Ending::TimedOut => Some(check()?),
     };
     let summary = Summary {
         ran: true,
@@ -86,29 +91,32 @@ pub fn run(args: &ExecArgs) -> Result<Status, Failure> {
         ..not_run(before.state)
     };
     write_summary(args, &summary)?;
-    let after = match (ending, after) {
-        (Ending::Interrupted(signal), _) => {
-            process::die_by(signal);
-            return Ok(Status::Code(128 + signal as u8));
-        }
-        (Ending::TimedOut, _) => {
-            return Err(Failure::deadline("the command was not done, and was ended"));
-        }
-        (Ending::ByItself, after) => after,
-    };
-    if let Some(after) = after.filter(|after| after.state != State::Match) {
-        return Err(Failure::new(
-            Status::Changed,
-            format_args!(
-                "the pane changed hands while the command ran: {}: {}",
-                after.reason, after.message
-            ),
-        ));
+    if let Ending::Interrupted(signal) = ending {
+        process::die_by(signal);
     }
-    summary
-        .exit
-        .map(Status::Code)
-        .ok_or_else(|| Failure::failed("it cannot be told how the command ended"))
+    notice::release(interrupts);
+    conclude(ending, after.as_ref(), summary.exit)
+}
+
+/// What the caller is told in the end.
+fn conclude(ending: Ending, after: Option<&Verdict>, exit: Option<u8>) -> Result<Status, Failure> {
+    match ending {
+        // Where the signal did not end this process.
+        Ending::Interrupted(signal) => Ok(Status::Code(128 + signal as u8)),
+        Ending::TimedOut => Err(Failure::deadline("the command was not done, and was ended")),
+        Ending::ByItself => match after.filter(|after| after.state != State::Match) {
+            Some(after) => Err(Failure::new(
+                Status::Changed,
+                format_args!(
+                    "the pane changed hands while the command ran: {}: {}",
+                    after.reason, after.message
+                ),
+            )),
+            None => exit
+                .map(Status::Code)
+                .ok_or_else(|| Failure::failed("it cannot be told how the command ended")),
+        },
+    }
 }
 
 fn not_run(before: State) -> Summary {
@@ -149,13 +157,7 @@ fn write_summary(args: &ExecArgs, summary: &Summary) -> Result<(), Failure> {
     };
     let mut line = serde_json::to_vec(summary)?;
     line.push(b'\n');
-    // A signal must not leave a half-made file behind.
-    let interrupts = Interrupts::catch(&ENDING)?;
-    let written = files::write_whole(path, &line);
-    if let Some(signal) = interrupts.release() {
-        process::die_by(signal);
-    }
-    Ok(written?)
+    Ok(files::write_whole(path, &line)?)
 }
 
 /// The record of the binding.
@@ -183,19 +185,13 @@ impl Binding {
         })
     }
 
-    fn check(&self, here: &Here, args: &ExecArgs) -> Verdict {
+    fn check(&self, here: &Here, args: &ExecArgs, deadline: Deadline) -> Verdict {
         let wishes = Wishes {
             same_argv: args.same_argv,
             ..Wishes::default()
         };
         let claims = [&self.claim];
-        let found = verdicts(
-            here,
-            &claims,
-            &wishes,
-            &args.servers,
-            Deadline::after(CHECK),
-        );
+        let found = verdicts(here, &claims, &wishes, &args.servers, deadline);
         // One claim, one verdict.
         found.into_iter().next().unwrap_or_else(|| Verdict {
             state: State::Unknown,
@@ -230,120 +226,6 @@ impl Binding {
     }
 }
 
-/// How a command's run came to its end.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Ending {
-    ByItself,
-    /// It was ended at its timeout.
-    TimedOut,
-    /// It was ended because this process was asked to end.
-    Interrupted(Signal),
-}
-
-/// The command while it runs, a child in this process's own group, so that it has the terminal.
-struct Running {
-    child: Child,
-    interrupts: Interrupts,
-}
-
-impl Running {
-    fn start(argv: &[OsString]) -> Result<Running, Failure> {
-        let (program, words) = argv
-            .split_first()
-            .ok_or_else(|| Failure::usage("there is no command"))?;
-        // First, so that no signal can end this process and leave the command behind.
-        let interrupts = Interrupts::catch(&ENDING)?;
-        let child = Command::new(program).args(words).spawn().map_err(|error| {
-            let status = match error.kind() {
-                ErrorKind::NotFound => Status::NotFound,
-                _ => Status::CannotRun,
-            };
-            let program = program.to_string_lossy();
-            Failure::new(status, format_args!("{program}: {error}"))
-        })?;
-        Ok(Running { child, interrupts })
-    }
-
-    /// Waits until the command has ended, or ends it. Afterwards signals end this process again.
-    fn finish(
-        mut self,
-        here: &Here,
-        timeout: Option<Duration>,
-    ) -> Result<(Ending, Option<ExitStatus>), Failure> {
-        let (ending, exit) = self.wait(here, timeout)?;
-        // A terminal sends its signals to this process and to the command alike.
-        match self.interrupts.release() {
-            Some(signal) if ending == Ending::ByItself => Ok((Ending::Interrupted(signal), exit)),
-            _ => Ok((ending, exit)),
-        }
-    }
-
-    fn wait(
-        &mut self,
-        here: &Here,
-        timeout: Option<Duration>,
-    ) -> Result<(Ending, Option<ExitStatus>), Failure> {
-        let until = timeout.and_then(|timeout| Instant::now().checked_add(timeout));
-        let pid = Pid::new(self.child.id().into());
-        // A child that has not been collected keeps its number.
-        let handle = pid.and_then(|pid| here.open(pid).ok());
-        loop {
-            if let Some(status) = self.child.try_wait()? {
-                return Ok((Ending::ByItself, Some(status)));
-            }
-            if let Some(signal) = self.interrupts.take().first() {
-                self.end(here, *signal, LAST_GRACE)?;
-                return Ok((Ending::Interrupted(*signal), self.child.try_wait()?));
-            }
-            if until.is_some_and(|until| until <= Instant::now()) {
-                self.end(here, Signal::SIGTERM, GRACE)?;
-                return Ok((Ending::TimedOut, self.child.try_wait()?));
-            }
-            self.wait_once(handle.as_ref(), until)?;
-        }
-    }
-
-    fn wait_once(&self, handle: Option<&Handle>, until: Option<Instant>) -> io::Result<()> {
-        match handle {
-            Some(handle) => process::wait(&[handle], Some(self.interrupts.wake()), until),
-            // It has ended already, or cannot be held: look again soon.
-            None => {
-                let soon = Instant::now() + Duration::from_millis(10);
-                let until = until.map_or(soon, |until| until.min(soon));
-                process::wait(&[], Some(self.interrupts.wake()), Some(until))
-            }
-        }
-    }
-
-    /// Ends the command and what it has started.
-    fn end(&mut self, here: &Here, signal: Signal, grace: Duration) -> Result<(), Failure> {
-        let Some(pid) = Pid::new(self.child.id().into()) else {
-            return Ok(());
-        };
-        let Ok(handle) = here.open(pid) else {
-            // Nothing of it is left but its status.
-            return Ok(());
-        };
-        let options = EndOptions {
-            signal,
-            grace,
-            kill_grace: grace,
-            ..EndOptions::default()
-        };
-        let targets = vec![Target::alive(handle, Scope::Tree)];
-        let ended = end::end(here, targets, &options, Watch::default())?;
-        let left: usize = ended
-            .reports
-            .iter()
-            .map(|report| report.survivors.len())
-            .sum();
-        if left > 0 {
-            say!("not yet dead: {left} of the command's processes");
-        }
-        Ok(())
-    }
-}
-
 /// A command's status as a shell tells it: 128 and the signal's number where one ended it.
 fn shell_status(status: ExitStatus) -> Option<u8> {
     let number = status.code().or_else(|| Some(128 + status.signal()?))?;
@@ -354,6 +236,7 @@ fn shell_status(status: ExitStatus) -> Option<u8> {
 mod tests {
     use super::*;
     use crate::scene::LiveProcess;
+    use process::Pid;
 
     #[test]
     fn placeholders_are_whole_arguments() {

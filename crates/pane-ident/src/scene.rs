@@ -10,7 +10,6 @@ use records::text::lossy;
 
 use crate::caller::Caller;
 use crate::claim::{Address, Claim, ClaimedIdent, LegacyKey};
-use crate::notice;
 use crate::program::{Program, is_same_path, runs_the_same};
 use crate::servers::{ServerArgs, ServerKey, ask_all};
 use crate::verdict::{Bound, Doubt, Elsewhere, Facts, Likeness, Place, Process, Role};
@@ -84,13 +83,10 @@ impl<'a> Scene<'a> {
             .filter_map(|address| address.server.as_ref().ok())
             .collect();
         let keys: Vec<ServerKey> = keys.into_iter().cloned().collect();
-        let answers = notice::during("the multiplexers", deadline, || {
-            ask_all(here, &keys, servers, deadline)
-        });
         Scene {
             here,
             caller: Caller::read(),
-            servers: answers,
+            servers: ask_all(here, &keys, servers, deadline),
             residents: RefCell::default(),
             deadline,
         }

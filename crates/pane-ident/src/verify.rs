@@ -3,7 +3,7 @@
 use std::io;
 use std::time::Duration;
 
-use process::{Here, ProcessRecord};
+use process::{ENDING, Here, Interrupts, ProcessRecord};
 use records::input::{Input, Lines};
 use records::{Deadline, Failure, Output, Record, Status, say, time};
 use serde::Serialize;
@@ -124,9 +124,7 @@ fn settled(
         }
         return found;
     }
-    notice::during("what is gone to stay so", Deadline::after(settle), || {
-        std::thread::sleep(settle);
-    });
+    std::thread::sleep(settle);
     let again: Vec<&Claim> = gone
         .iter()
         .filter_map(|&i| claims.get(i).copied())
@@ -150,10 +148,11 @@ pub fn run(args: &VerifyArgs) -> Result<Status, Failure> {
     let mut output = Output::new(&args.output, crate::HUMAN);
     output.set_deadline(deadline);
     let mut tally = Tally::default();
+    let interrupts = Interrupts::catch(&ENDING)?;
     if args.idents.is_empty() {
-        filter(args, deadline, &mut output, &mut tally)?;
+        filter(args, deadline, interrupts, &mut output, &mut tally)?;
     } else {
-        operands(args, deadline, &mut output, &mut tally)?;
+        operands(args, deadline, interrupts, &mut output, &mut tally)?;
     }
     output.finish().map_err(unread)?;
     Ok(tally.status(!args.only.is_empty()))
@@ -212,11 +211,14 @@ struct Asked {
 fn filter(
     args: &VerifyArgs,
     deadline: Deadline,
+    interrupts: Interrupts,
     output: &mut Output,
     tally: &mut Tally,
 ) -> Result<(), Failure> {
     let until = for_reading(deadline);
-    let lines = notice::during("standard input", until, || read_all(args, until, tally))?;
+    let lines = notice::during("standard input", until, &interrupts, || {
+        read_all(args, until, tally)
+    })??;
     let wishes = Wishes {
         legacy: args.legacy.clone(),
         same_argv: args.same_argv,
@@ -227,7 +229,11 @@ fn filter(
         .filter_map(|asked| asked.claim.as_ref())
         .collect();
     let here = Here::new();
-    let found = settled(&here, &claims, args, &wishes, for_servers(deadline));
+    let found = notice::during("the multiplexers", deadline, &interrupts, || {
+        settled(&here, &claims, args, &wishes, for_servers(deadline))
+    })?;
+    // From here on only output is waited for, which every signal may end.
+    notice::release(interrupts);
     let mut found = found.into_iter();
     for Asked { line, claim } in &lines {
         let verdict = match claim {
@@ -304,6 +310,7 @@ fn put(
 fn operands(
     args: &VerifyArgs,
     deadline: Deadline,
+    interrupts: Interrupts,
     output: &mut Output,
     tally: &mut Tally,
 ) -> Result<(), Failure> {
@@ -331,7 +338,10 @@ fn operands(
     };
     let here = Here::new();
     let references: Vec<&Claim> = claims.iter().collect();
-    let found = settled(&here, &references, args, &wishes, for_servers(deadline));
+    let found = notice::during("the multiplexers", deadline, &interrupts, || {
+        settled(&here, &references, args, &wishes, for_servers(deadline))
+    })?;
+    notice::release(interrupts);
     for (ident, verdict) in args.idents.iter().zip(&found) {
         let mut record = ProcessRecord::on(here.host());
         record.pid = Some(ident.pid());

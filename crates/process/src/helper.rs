@@ -4,6 +4,7 @@ use std::fmt;
 use std::io::{self, Read};
 use std::os::unix::process::CommandExt;
 use std::process::{Child, ChildStderr, ChildStdin, ChildStdout, Command, ExitStatus, Stdio};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
 use nix::sys::signal::Signal;
@@ -63,6 +64,7 @@ impl From<io::Error> for HelperError {
 ///
 /// It could not be started, was too slow, or printed too much.
 pub fn run(command: &mut Command, deadline: Instant, limit: usize) -> Result<Ran, HelperError> {
+    let _running = Running::begin();
     command
         .stdin(Stdio::null())
         .stdout(Stdio::piped())
@@ -81,12 +83,9 @@ pub fn run(command: &mut Command, deadline: Instant, limit: usize) -> Result<Ran
         if err_open {
             fds.push(PollFd::new(&err, PollFlags::IN));
         }
-        let left = deadline.saturating_duration_since(Instant::now());
-        if left.is_zero() {
-            return Err(HelperError::Deadline);
-        }
+        let left = time_left(deadline)?;
         // A grandchild may hold the streams open after the helper itself has ended.
-        let step = left.min(Duration::from_millis(100));
+        let step = left.min(STEP);
         let timeout = rustix::time::Timespec::try_from(step).ok();
         let ready = match poll(&mut fds, timeout.as_ref()) {
             Ok(ready) => ready,
@@ -106,10 +105,7 @@ pub fn run(command: &mut Command, deadline: Instant, limit: usize) -> Result<Ran
         }
     }
     while !helper.has_ended()? {
-        let left = deadline.saturating_duration_since(Instant::now());
-        if left.is_zero() {
-            return Err(HelperError::Deadline);
-        }
+        let left = time_left(deadline)?;
         std::thread::sleep(left.min(Duration::from_millis(2)));
     }
     Ok(Ran {
@@ -117,6 +113,50 @@ pub fn run(command: &mut Command, deadline: Instant, limit: usize) -> Result<Ran
         stdout,
         stderr,
     })
+}
+
+/// How long a helper is waited for at once.
+const STEP: Duration = Duration::from_millis(20);
+
+/// Whether all helpers are to be ended.
+static ENDING: AtomicBool = AtomicBool::new(false);
+
+/// How many calls of [`run`] are under way.
+static RUNNING: AtomicUsize = AtomicUsize::new(0);
+
+/// One call of [`run`], counted as long as this lives. Made before the helper, it outlives it.
+struct Running;
+
+impl Running {
+    fn begin() -> Running {
+        RUNNING.fetch_add(1, Ordering::SeqCst);
+        Running
+    }
+}
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        RUNNING.fetch_sub(1, Ordering::SeqCst);
+    }
+}
+
+/// Ends all helpers that [`run`] waits for, in whatever thread, each with its group, and waits for
+/// that up to `limit`. For a process that is about to end by a signal: from now on every helper
+/// is at its deadline.
+pub fn end_all(limit: Duration) {
+    ENDING.store(true, Ordering::SeqCst);
+    let until = Instant::now() + limit;
+    while RUNNING.load(Ordering::SeqCst) > 0 && Instant::now() < until {
+        std::thread::sleep(Duration::from_millis(2));
+    }
+}
+
+fn time_left(deadline: Instant) -> Result<Duration, HelperError> {
+    let left = deadline.saturating_duration_since(Instant::now());
+    if left.is_zero() || ENDING.load(Ordering::SeqCst) {
+        return Err(HelperError::Deadline);
+    }
+    Ok(left)
 }
 
 /// Reads once; `false` at the end of the stream.
