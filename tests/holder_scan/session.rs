@@ -336,6 +336,8 @@ fn a_shell_line_that_names_the_id_does_not_find_itself() {
     let lines = [
         format!("holder-scan --session-id {id}; : claude --resume {id}"),
         format!("sh -c 'holder-scan --session-id {id}; claude --resume {id} 2>&-; :' | cat"),
+        format!("timeout 20 holder-scan --session-id {id}; :"),
+        format!("nohup env A=b timeout -k 1 20s holder-scan --session-id {id} | cat"),
         format!("echo {{}} | cat | holder-scan --session-id {id} | tee /dev/null; : --resume {id}"),
     ];
     for line in lines {

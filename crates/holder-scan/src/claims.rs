@@ -5,7 +5,7 @@ use agents::signs::{FORK_SESSION, RESUME, Role, SESSION_ID, Signs};
 use crate::evidence::{By, Evidence};
 use crate::id;
 use crate::json;
-use crate::program::{Program, shell_text};
+use crate::program::{Program, run_a_namer, shell_text};
 use crate::shell;
 
 /// One session that a process says is its own.
@@ -25,6 +25,9 @@ pub fn of_argv<A: AsRef<[u8]>>(argv: &[A], program: &Program<'_>) -> Vec<Claim> 
         return Vec::new();
     }
     let words: Vec<&[u8]> = argv.iter().map(AsRef::as_ref).collect();
+    if program.agent.is_none() && run_a_namer(&words) {
+        return Vec::new();
+    }
     let title = rewritten(&words);
     if !title.is_empty() {
         let agent = title.first().and_then(|word| Signs::of_program(word));
@@ -274,6 +277,31 @@ mod tests {
             (&["vim", "--session-id", A], ""),
             (&["tmux: server", "new", "--session-id", A], ""),
             (&["reap", "--session-id", A], ""),
+            (
+                &["timeout", "-k", "1", "20s", "reap", "--session-id", A],
+                "",
+            ),
+            (
+                &["sudo", "-u", "u", "/opt/holder-scan", "--session-id", A],
+                "",
+            ),
+            (
+                &[
+                    "cargo",
+                    "run",
+                    "--bin",
+                    "holder-scan",
+                    "--",
+                    "--session-id",
+                    A,
+                ],
+                "",
+            ),
+            (&["env", "A=b", "ssh", "host", "claude", "--resume", A], ""),
+            (
+                &["timeout", "9", "claude", "--resume", A],
+                "argv:3:--resume:A",
+            ),
             (&["claude", "--session-id", ""], ""),
             (&["claude --resume"], ""),
         ];

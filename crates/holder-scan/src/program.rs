@@ -125,6 +125,43 @@ const OWN_TOOLS: &[&str] = &[
     "resume-id",
 ];
 
+/// Those of this suite whose names are nothing else, so that they are known behind any program.
+const UNMISTAKABLE: &[&str] = &["eventwait", "holder-scan", "pane-ident", "resume-id"];
+
+/// Programs and shell words that stand before a command and start it.
+const LAUNCHERS: &[&str] = &[
+    "!",
+    "builtin",
+    "chrt",
+    "command",
+    "do",
+    "doas",
+    "elif",
+    "else",
+    "env",
+    "exec",
+    "flock",
+    "if",
+    "ionice",
+    "nice",
+    "nohup",
+    "nsenter",
+    "setpriv",
+    "setsid",
+    "stdbuf",
+    "sudo",
+    "systemd-run",
+    "taskset",
+    "then",
+    "time",
+    "timeout",
+    "unbuffer",
+    "unshare",
+    "until",
+    "while",
+    "xargs",
+];
+
 const SHELLS: &[&str] = &[
     "ash", "bash", "dash", "fish", "ksh", "ksh93", "mksh", "sh", "yash", "zsh",
 ];
@@ -271,6 +308,39 @@ fn kind(
 /// What the command word of a simple command in shell text is.
 pub fn kind_of_command(word: &[u8]) -> Kind {
     kind(word, None, None, Signs::of_program(word))
+}
+
+/// Where the command is among `words`, behind assignments and the programs that start it.
+pub fn command_in(words: &[&[u8]]) -> usize {
+    let mut launched = false;
+    let before = words.iter().take_while(|word| {
+        let launches = is_one_of(LAUNCHERS, base(word));
+        // `timeout -k 5 20s`, `nice -n 5`.
+        let of_launcher = launched && matches!(word.first(), Some(b'-' | b'0'..=b'9'));
+        launched |= launches;
+        launches || of_launcher || is_assignment(word)
+    });
+    before.count()
+}
+
+/// `NAME=VALUE`.
+fn is_assignment(word: &[u8]) -> bool {
+    let name = word.split(|&byte| byte == b'=').next().unwrap_or_default();
+    let is_name = |byte: &u8| byte.is_ascii_alphanumeric() || *byte == b'_';
+    name.len() < word.len() && !name.is_empty() && name.iter().all(is_name)
+}
+
+/// Whether `words` run a program that only names things: as their command, or as one of this suite
+/// anywhere, as in `cargo run --bin holder-scan -- --session-id ID`.
+pub fn run_a_namer(words: &[&[u8]]) -> bool {
+    let command = words.get(command_in(words)).copied().unwrap_or_default();
+    let kind = kind_of_command(command);
+    matches!(kind, Kind::Reader | Kind::Carrier | Kind::OwnTool)
+        || words
+            .iter()
+            // Shell text may end in such a name.
+            .filter(|word| !word.contains(&b' '))
+            .any(|word| is_one_of(UNMISTAKABLE, base(word)))
 }
 
 /// The first argument of an interpreter that is no option: the script that it runs.

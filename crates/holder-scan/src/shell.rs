@@ -6,16 +6,10 @@
 use agents::signs::Signs;
 
 use crate::claims::{Found, in_words};
-use crate::program::{Kind, kind_of_command, shell_text};
+use crate::program::{Kind, command_in, kind_of_command, run_a_namer, shell_text};
 
 /// How deep shell text in shell text is followed.
 const MAX_DEPTH: usize = 4;
-
-/// Words that may stand before a command and are no command themselves.
-const PREFIXES: &[&str] = &[
-    "!", "builtin", "command", "do", "elif", "else", "env", "exec", "if", "ionice", "nice",
-    "nohup", "setsid", "stdbuf", "sudo", "then", "time", "timeout", "until", "while",
-];
 
 /// The sessions that commands in `text` name as their own.
 pub fn claims(text: &[u8]) -> Vec<Found> {
@@ -26,31 +20,25 @@ fn claims_within(text: &[u8], depth: usize) -> Vec<Found> {
     let mut found = Vec::new();
     for command in commands(text) {
         let words: Vec<&[u8]> = command.iter().map(Vec::as_slice).collect();
-        let start = words.iter().position(|word| !is_prefix(word));
-        let Some(words) = start.map(|start| &words[start..]) else {
+        let words = &words[command_in(&words)..];
+        let Some(command) = words.first() else {
             continue;
         };
-        match kind_of_command(words[0]) {
-            Kind::Reader | Kind::Carrier | Kind::OwnTool => {}
+        if run_a_namer(words) {
+            continue;
+        }
+        match kind_of_command(command) {
             Kind::Shell if depth > 0 => match shell_text(words) {
                 Some((_, inner)) => found.extend(claims_within(inner, depth - 1)),
                 None => found.extend(in_words(words, None)),
             },
-            Kind::Shell | Kind::Ordinary => {
+            _ => {
                 let agent = words.iter().find_map(|word| Signs::of_program(word));
                 found.extend(in_words(words, agent));
             }
         }
     }
     found
-}
-
-/// Whether `word` stands before the command: an assignment, `exec`, and such.
-fn is_prefix(word: &[u8]) -> bool {
-    let name = word.split(|&byte| byte == b'=').next().unwrap_or_default();
-    let is_name = |byte: &u8| byte.is_ascii_alphanumeric() || *byte == b'_';
-    let assigns = name.len() < word.len() && !name.is_empty() && name.iter().all(is_name);
-    assigns || PREFIXES.iter().any(|prefix| prefix.as_bytes() == word)
 }
 
 /// The simple commands of shell text, each as its words with the quotes taken off.
@@ -175,6 +163,8 @@ mod tests {
                 "/opt/bin/holder-scan --session-id ID | resume-id --session-id ID",
                 0,
             ),
+            ("timeout 20 holder-scan --session-id ID", 0),
+            ("sudo -n reap --session-id ID", 0),
             ("grep --resume ID log", 0),
             ("tmux new claude --session-id ID", 0),
             ("echo '--resume ID'", 0),
