@@ -10,8 +10,9 @@ use nix::libc;
 use nix::unistd::ForkResult;
 use process::{Delivery, Here, Identity, Pid, Reader, Sight, Signal, Standing, wait};
 
+use crate::inside::{PRIVATE, within};
 use crate::recycling::start_as;
-use crate::support::{PATIENCE, PRIVATE, alive, ident, sleeper, until, within};
+use crate::support::{PATIENCE, alive, ident, sleeper, until};
 
 /// Has pidfd_open(2) fail in this thread and its children, as it does on a kernel without it.
 fn forbid_pidfds() {

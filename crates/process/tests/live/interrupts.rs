@@ -6,7 +6,8 @@ use std::time::Instant;
 use nix::sys::signal::{kill, raise};
 use process::{ENDING, Interrupts, Signal, die_by, wait};
 
-use crate::support::{PATIENCE, within};
+use crate::inside::within;
+use crate::support::PATIENCE;
 
 /// Waits for the first signals.
 fn come(interrupts: &Interrupts) -> Vec<Signal> {

@@ -1,7 +1,7 @@
 //! Identity, handles and the process table on real processes.
 //!
 //! Some of these tests run once more inside namespaces, as another user or under a system call
-//! filter: see [`support::within`].
+//! filter: see [`inside::within`].
 
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 #![allow(clippy::print_stderr, clippy::print_stdout, missing_docs)]
@@ -10,7 +10,11 @@
 mod fallback;
 mod identity;
 #[cfg(target_os = "linux")]
+mod inside;
+#[cfg(target_os = "linux")]
 mod interrupts;
+#[cfg(target_os = "linux")]
+mod linux;
 #[cfg(target_os = "linux")]
 mod namespaces;
 #[cfg(target_os = "linux")]

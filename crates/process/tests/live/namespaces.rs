@@ -6,7 +6,8 @@ use std::time::Instant;
 
 use process::{Comparison, Here, Identity, Pid, Reader, Sight, Standing, Table};
 
-use crate::support::{PATIENCE, PRIVATE, Sub, ident, sleeper, told, within, within_told, works};
+use crate::inside::{PRIVATE, told, within, within_told, works};
+use crate::support::{PATIENCE, Sub, ident, sleeper};
 
 /// A pid namespace of one's own, with the `/proc` of outside.
 const FOREIGN_PROC: [&str; 4] = ["unshare", "-Urpf", "--kill-child", "--"];

@@ -6,7 +6,8 @@ use std::time::Instant;
 
 use process::{Delivery, Here, Identity, LinuxIdentity, Pid, Reader, Signal, Standing};
 
-use crate::support::{PATIENCE, PRIVATE, Sub, alive, ident, sleeper, within};
+use crate::inside::{PRIVATE, within};
+use crate::support::{PATIENCE, Sub, alive, ident, sleeper};
 
 /// A new process with the number `pid`, which must be free.
 pub fn start_as(pid: Pid) -> Sub {

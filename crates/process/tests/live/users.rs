@@ -8,7 +8,8 @@ use std::process::Command;
 
 use process::{Delivery, Here, Identity, Pid, Reader, Sight, Signal, Standing, Unread};
 
-use crate::support::{Sub, copy_program, ident, is_root, sleeper};
+use crate::inside::{copy_program, is_root};
+use crate::support::{Sub, ident, sleeper};
 
 /// Set to the word of the process to look at.
 const LOOK_AT: &str = "PROCESS_TEST_LOOK_AT";
