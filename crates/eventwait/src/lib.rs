@@ -27,7 +27,8 @@ mod wait;
 
 use std::path::Path;
 use std::process::ExitCode;
-use std::sync::mpsc::channel;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use clap::ValueEnum;
@@ -57,6 +58,9 @@ const PAUSE: Duration = Duration::from_millis(250);
 
 /// How long the end waits for what is being printed: the deadline allows no more.
 const LAST_LINES: Duration = Duration::from_millis(25);
+
+/// How long after the deadline the process is ended that has not ended by itself.
+const AT_LAST: Duration = Duration::from_millis(90);
 
 /// How long a message waits for a stderr that is not read.
 const LAST_WORDS: Duration = Duration::from_millis(20);
@@ -110,6 +114,10 @@ fn run(args: Args) -> Result<Status, Failure> {
         beat,
         awaited: awaited(&args),
     };
+    let leaving = Arc::new(AtomicBool::new(false));
+    if let Leave::With(status) = end::leave(End::Deadline, args.all, false, &args.exit_code) {
+        end_at_last(args.timeout, status, &leaving);
+    }
     let Outcome { end, offset } = match unknown {
         None => wait.run(),
         Some(why) => {
@@ -140,8 +148,12 @@ fn run(args: Args) -> Result<Status, Failure> {
         let summary = summarize(end, counts, printed, offset, started.elapsed());
         let line = serde_json::to_string(&summary)?;
         match file {
-            Some(path) => write_summary(path, &line)?,
-            None => to_stderr(line),
+            Some(path) => {
+                // To be finished, however long the disk takes.
+                leaving.store(true, Ordering::SeqCst);
+                write_summary(path, &line)?;
+            }
+            None => to_stderr(&line),
         }
     }
     match end::leave(end, args.all, said, &args.exit_code) {
@@ -288,33 +300,41 @@ fn write_summary(path: &Path, line: &str) -> Result<(), Failure> {
 
 /// Says a message for people, unless stderr takes nothing.
 fn tell(message: &str) {
-    let message = message.to_owned();
-    on_stderr(move || say!("{message}"));
+    if takes_more(Duration::ZERO) {
+        say!("{message}");
+    }
 }
 
-fn to_stderr(line: String) {
-    on_stderr(move || {
+/// Writes a line to stderr, unless that takes nothing for a while: it may be the same pipe as
+/// stdout, and full.
+fn to_stderr(line: &str) {
+    if takes_more(LAST_WORDS) {
         let _ = rustix::io::write(rustix::stdio::stderr(), format!("{line}\n").as_bytes());
-    });
+    }
 }
 
-/// Writes to stderr in a thread of its own, for which nothing waits for long: it may be the same
-/// pipe as stdout, and full.
-fn on_stderr(write: impl FnOnce() + Send + 'static) {
+/// Whether stderr has room, now or within `limit`.
+fn takes_more(limit: Duration) -> bool {
     let mut fds = [PollFd::from_borrowed_fd(
         rustix::stdio::stderr(),
         PollFlags::OUT,
     )];
-    let limit = rustix::time::Timespec::try_from(LAST_WORDS).ok();
-    if !matches!(poll(&mut fds, limit.as_ref()), Ok(1..)) {
-        return;
-    }
-    let (done, is_done) = channel();
-    let written = std::thread::Builder::new().spawn(move || {
-        write();
-        let _ = done.send(());
-    });
-    if written.is_ok() {
-        let _ = is_done.recv_timeout(LAST_WORDS);
-    }
+    let limit = rustix::time::Timespec::try_from(limit).ok();
+    matches!(poll(&mut fds, limit.as_ref()), Ok(1..))
+}
+
+/// Ends the process shortly after its deadline if it has not ended by then, whatever it is stuck
+/// in: room on stderr that another writer took first, a file server that does not answer.
+fn end_at_last(timeout: Duration, status: Status, leaving: &Arc<AtomicBool>) {
+    let leaving = Arc::clone(leaving);
+    let watchdog = move || {
+        std::thread::sleep(timeout.saturating_add(AT_LAST));
+        if !leaving.load(Ordering::SeqCst) {
+            std::process::exit(status.code().into());
+        }
+    };
+    // Without it the wait is as bounded as its own steps are.
+    let _ = std::thread::Builder::new()
+        .name("deadline".to_owned())
+        .spawn(watchdog);
 }

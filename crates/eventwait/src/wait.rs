@@ -26,6 +26,9 @@ use crate::tell;
 /// there, not to wait for more.
 const LOOK: Duration = Duration::from_millis(50);
 
+/// How long before the deadline a source is told that it is near.
+const NEAR: Duration = Duration::from_millis(150);
+
 /// Everything that takes part in a wait.
 pub struct Wait {
     /// Where events come from.
@@ -80,6 +83,8 @@ impl Wait {
     fn turns(&mut self, deadline: Deadline, waiting: &mut Waiting) -> io::Result<End> {
         // Set once the source has come to an end, and its lines are only to be printed.
         let mut over: Option<End> = None;
+        let near = Deadline::after(self.timeout.saturating_sub(NEAR.min(self.timeout / 2)));
+        let mut is_near = false;
         loop {
             self.beat();
             waiting.tick();
@@ -95,6 +100,10 @@ impl Wait {
                     tell(&format!("cannot write to standard output: {errno}"));
                     return Ok(End::NotPrinted);
                 }
+            }
+            if !is_near && near.passed() && !self.timeout.is_zero() {
+                is_near = true;
+                self.source.wind_down();
             }
             let mut more = false;
             if over.is_none() && !sink.is_full() {
@@ -119,6 +128,7 @@ impl Wait {
                 });
             }
             let next = deadline.min(waiting.next());
+            let next = if is_near { next } else { next.min(near) };
             if self.sleep(next, over.is_some(), more)? {
                 return Ok(End::ReaderGone);
             }

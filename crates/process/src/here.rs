@@ -4,6 +4,7 @@ use std::path::Path;
 use std::time::{Duration, Instant};
 
 use crate::entry::Unread;
+use crate::exit::Exit;
 use crate::handle::{Handle, OpenError};
 use crate::ident::{Comparison, Identity};
 use crate::lstart;
@@ -131,6 +132,16 @@ impl Here {
             Sight::Zombie(_) => Err(format!("process {pid} has ended")),
             Sight::Absent => Err(format!("there is no process {pid}")),
             Sight::Unknown(why) => Err(format!("process {pid}: {why}")),
+        }
+    }
+
+    /// How the process `zombie` ended, which has and is still a zombie; `None` where the kernel
+    /// does not tell, see [`Handle::exit`].
+    pub fn exit_of_zombie(&self, zombie: &Identity) -> Option<Exit> {
+        let pin = Pin::open(zombie.pid()).ok()?;
+        match self.look(zombie.pid()) {
+            Sight::Zombie(now) if now.compare(zombie) == Comparison::Same => pin.exit(),
+            _ => None,
         }
     }
 

@@ -3,6 +3,9 @@
 use std::io::{IsTerminal as _, Write as _};
 use std::time::{Duration, Instant};
 
+use rustix::event::{PollFd, PollFlags, poll};
+use rustix::time::Timespec;
+
 use crate::deadline::Deadline;
 use crate::say;
 
@@ -84,8 +87,17 @@ fn line(what: &str, left: Option<Duration>) -> String {
     }
 }
 
+/// Writes, unless the terminal takes nothing at the moment (it was stopped with
+/// ^S): what is only shown must not hold up the wait.
 fn write(text: &str) {
-    let _ = std::io::stderr().write_all(text.as_bytes());
+    let mut fds = [PollFd::from_borrowed_fd(
+        rustix::stdio::stderr(),
+        PollFlags::OUT,
+    )];
+    let now = Timespec::default();
+    if poll(&mut fds, Some(&now)).is_ok_and(|ready| ready > 0) {
+        let _ = std::io::stderr().write_all(text.as_bytes());
+    }
 }
 
 #[cfg(test)]

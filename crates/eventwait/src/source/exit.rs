@@ -54,6 +54,8 @@ pub struct Watched {
     ident: Option<Identity>,
     /// `None`: it had ended before.
     handle: Option<Handle>,
+    /// How it had ended before.
+    exit: Option<Exit>,
 }
 
 impl Watched {
@@ -77,7 +79,14 @@ impl Watched {
                 Standing::Unknown(why) => return Err(format!("{ident}: {why}")),
             },
         };
-        Ok(Watched { pid, ident, handle })
+        let ended = ident.as_ref().filter(|_| handle.is_none());
+        let exit = ended.and_then(|ident| here.exit_of_zombie(ident));
+        Ok(Watched {
+            pid,
+            ident,
+            handle,
+            exit,
+        })
     }
 
     /// The process of this handle.
@@ -86,13 +95,14 @@ impl Watched {
             pid: handle.pid(),
             ident: Some(handle.ident().clone()),
             handle: Some(handle),
+            exit: None,
         }
     }
 
     /// How it ended, once it has and as far as the kernel tells.
     pub fn exit(&self) -> Exit {
         let exit = self.handle.as_ref().and_then(Handle::exit);
-        exit.unwrap_or_default()
+        exit.or(self.exit).unwrap_or_default()
     }
 
     /// Whether the process has ended.

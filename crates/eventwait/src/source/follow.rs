@@ -274,6 +274,10 @@ impl Source for Follow {
         self.points.look_again();
     }
 
+    fn wind_down(&mut self) {
+        self.points.release();
+    }
+
     fn offset(&self) -> Option<Mark> {
         let offset = self.file.as_ref().map_or(0, |file| file.lines.position());
         Some(Mark {

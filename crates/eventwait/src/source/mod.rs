@@ -79,6 +79,9 @@ pub trait Source {
         None
     }
 
+    /// The deadline is near: what takes time to be given up is given up now, and looking has to do.
+    fn wind_down(&mut self) {}
+
     /// Ends what the source has started, within a bounded time.
     fn stop(&mut self) {}
 }

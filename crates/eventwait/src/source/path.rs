@@ -95,6 +95,10 @@ impl Source for Paths {
     fn look_again(&mut self) {
         self.points.look_again();
     }
+
+    fn wind_down(&mut self) {
+        self.points.release();
+    }
 }
 
 /// Whether `path` leads to something, links followed, as `test -e` sees it; `None` where that

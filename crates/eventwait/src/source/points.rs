@@ -7,10 +7,10 @@ use std::path::{Component, Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use process::Watch;
-use records::say;
 use rustix::fs::{FileType, Stat};
 
 use super::Wakers;
+use crate::tell;
 
 /// How often one looks where the kernel gives no notice, as on a network mount.
 const UNNOTIFIED: Duration = Duration::from_millis(40);
@@ -18,6 +18,9 @@ const UNNOTIFIED: Duration = Duration::from_millis(40);
 /// How often one looks all the same where it does: a mount point that is mounted over tells
 /// nobody.
 const NOTIFIED: Duration = Duration::from_secs(1);
+
+/// How often one looks in the last moments before the deadline.
+const AT_LAST: Duration = Duration::from_millis(2);
 
 /// As many symbolic links as Linux follows in one path, path_resolution(7).
 const MAX_LINKS: usize = 40;
@@ -29,6 +32,8 @@ pub struct Points {
     notified: bool,
     due: Option<Instant>,
     stale: bool,
+    /// Nothing is watched any more.
+    released: bool,
 }
 
 impl Points {
@@ -37,9 +42,9 @@ impl Points {
         let watch = match Watch::new() {
             Ok(watch) => Some(watch),
             Err(error) => {
-                say!(
+                tell(&format!(
                     "no notice of changes to files, looking every {UNNOTIFIED:?} instead: {error}"
-                );
+                ));
                 None
             }
         };
@@ -48,6 +53,7 @@ impl Points {
             notified: true,
             due: None,
             stale: true,
+            released: false,
         }
     }
 
@@ -67,6 +73,18 @@ impl Points {
         self.stale = true;
     }
 
+    /// Watches nothing from now on, and looks all the more often. The kernel needs a while to take
+    /// a watch down (a grace period of its own, and on a busy machine some tenths of a second), and
+    /// the end of a process waits for that: it has to be over by the deadline.
+    pub fn release(&mut self) {
+        self.released = true;
+        self.stale = true;
+        if let Some(watch) = &mut self.watch {
+            watch.begin();
+            watch.end();
+        }
+    }
+
     /// When it will be time to look if nothing happens before.
     pub fn due(&self) -> Option<Instant> {
         self.due
@@ -84,7 +102,7 @@ impl Points {
     /// the first that is missing. Each is watched before the next is looked for, so that a change
     /// of any of them is noticed or already seen.
     pub fn arm(&mut self, path: &Path) {
-        let Some(watch) = &mut self.watch else {
+        let Some(watch) = self.watch.as_mut().filter(|_| !self.released) else {
             return;
         };
         let mut folder = match path.is_absolute() {
@@ -128,7 +146,7 @@ impl Points {
 
     /// Has the open file `file` watched.
     pub fn arm_content(&mut self, file: BorrowedFd<'_>, path: &Path) {
-        if let Some(watch) = &mut self.watch {
+        if let Some(watch) = self.watch.as_mut().filter(|_| !self.released) {
             self.notified &= watch.content(file).is_ok() && Watch::is_notified(path);
         }
     }
@@ -138,7 +156,11 @@ impl Points {
         if let Some(watch) = &mut self.watch {
             watch.end();
         }
-        let pause = if self.notified { NOTIFIED } else { UNNOTIFIED };
+        let pause = match (self.released, self.notified) {
+            (true, _) => AT_LAST,
+            (false, true) => NOTIFIED,
+            (false, false) => UNNOTIFIED,
+        };
         self.due = Instant::now().checked_add(pause);
     }
 

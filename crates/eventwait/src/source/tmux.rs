@@ -72,6 +72,8 @@ struct Known {
     listed: Listed,
     process: Option<Watched>,
     reported: bool,
+    /// Whether it was dead already in the first list.
+    initial: bool,
     /// When it was first seen dead.
     dead_since: Option<Instant>,
 }
@@ -179,14 +181,14 @@ impl TmuxEvents {
             let known = known.map(|at| before.swap_remove(at));
             // A pane can be given another process (respawn-pane), alive or dead as it was.
             let known = known.filter(|known| known.listed.pid == listed.pid);
-            let mut known = known.unwrap_or_else(|| Known::new(&here, listed.clone()));
+            let mut known = known.unwrap_or_else(|| Known::new(&here, listed.clone(), initial));
             known.listed = listed;
             if known.listed.is_dead && !known.reported {
                 let since = *known.dead_since.get_or_insert_with(Instant::now);
                 if known.exit() != (None, None) || since.elapsed() >= UNSURE {
                     known.reported = true;
                     if self.is_wanted(&known.listed.id) {
-                        intake.record(&event("pane.exited", known.death(), initial));
+                        intake.record(&event("pane.exited", known.death(), known.initial));
                     }
                 } else {
                     soon = true;
@@ -299,13 +301,14 @@ impl Client {
 }
 
 impl Known {
-    fn new(here: &Here, listed: Listed) -> Known {
+    fn new(here: &Here, listed: Listed, is_first: bool) -> Known {
         let pid = listed.pid.filter(|_| !listed.is_dead);
         let process = pid.and_then(|pid| match here.look(pid) {
             Sight::Alive(handle) => Some(Watched::of(handle)),
             _ => None,
         });
         Known {
+            initial: is_first && listed.is_dead,
             listed,
             process,
             reported: false,

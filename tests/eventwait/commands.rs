@@ -1,0 +1,111 @@
+//! `--cmd`.
+
+use crate::stage::{command, ms, start, wait};
+use crate::support::{Sandbox, until};
+
+#[test]
+fn a_command_is_run_until_it_succeeds() {
+    let sandbox = Sandbox::new();
+    let words = [
+        "--every",
+        "20ms",
+        "--timeout",
+        "20",
+        "--cmd",
+        "test",
+        "-e",
+        "flag",
+    ];
+    let waiting = start(command(&sandbox, &words));
+    std::thread::sleep(ms(100));
+    std::fs::write(sandbox.path("flag"), "").unwrap();
+    let waited = waiting.finish();
+    let record = &waited.ended(0, "matched").records()[0];
+    assert_eq!(record["source"], "cmd");
+    assert_eq!(record["argv"], serde_json::json!(["test", "-e", "flag"]));
+    assert!(record["runs"].as_u64().unwrap() > 1, "{record}");
+}
+
+#[test]
+fn the_words_end_at_a_semicolon() {
+    let sandbox = Sandbox::new();
+    let words = [
+        "--cmd",
+        "sh",
+        "-c",
+        "echo out; exit 0",
+        ";",
+        "--timeout",
+        "20",
+    ];
+    let waited = wait(&sandbox, &words);
+    waited.ended(0, "matched");
+    assert!(
+        waited.stderr.contains("out\n"),
+        "its output goes to stderr: {waited:?}"
+    );
+    assert_eq!(waited.records().len(), 1);
+}
+
+#[test]
+fn one_that_cannot_be_run_is_said_at_once() {
+    let sandbox = Sandbox::new();
+    std::fs::write(sandbox.path("plain"), "").unwrap();
+    for program in ["no-such-program", "./plain"] {
+        let waited = wait(&sandbox, &["--timeout", "20", "--cmd", program]);
+        waited.ended(3, "source_error").gone_at(ms(0));
+        assert!(waited.stderr.contains(program), "{waited:?}");
+    }
+}
+
+#[test]
+fn one_that_hangs_is_ended_with_its_group() {
+    let sandbox = Sandbox::new();
+    let script = "trap '' TERM; sleep 300 & sleep 301; true";
+    let waited = wait(
+        &sandbox,
+        &["--timeout", "0.4", "--cmd", "bash", "-c", script],
+    );
+    waited
+        .ended(124, "deadline")
+        .not_before(ms(400))
+        .gone_at(ms(400));
+}
+
+#[test]
+fn it_dies_with_the_wait() {
+    let sandbox = Sandbox::new();
+    let words = [
+        "--timeout",
+        "60",
+        "--cmd",
+        "bash",
+        "-c",
+        "echo $$ > pid; exec sleep 302",
+    ];
+    let mut waiting = start(command(&sandbox, &words));
+    let path = sandbox.path("pid");
+    let read = || {
+        std::fs::read_to_string(&path)
+            .ok()?
+            .trim()
+            .parse::<i32>()
+            .ok()
+    };
+    until("it runs", || read().is_some());
+    waiting.child.kill().unwrap();
+    crate::support::until_dead(read().unwrap());
+}
+
+#[test]
+fn a_caller_that_ignores_dead_children_does_not_hide_success() {
+    let sandbox = Sandbox::new();
+    let tool = env!("CARGO_BIN_EXE_eventwait");
+    let script = format!("trap '' CHLD; exec {tool} --timeout 20 --cmd true");
+    let status = std::process::Command::new("bash")
+        .args(["-c", &script])
+        .current_dir(sandbox.path(""))
+        .status()
+        .unwrap();
+    assert_eq!(status.code(), Some(0));
+}

@@ -1,0 +1,288 @@
+//! What these tests share: a wait under observation.
+
+use std::io::Read;
+use std::os::unix::process::ExitStatusExt;
+use std::process::{Child, Command, ExitStatus, Stdio};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Arc, Mutex};
+use std::thread::JoinHandle;
+use std::time::{Duration, Instant};
+
+use serde_json::Value;
+
+use crate::support::{Sandbox, lives, until};
+
+/// By this variable in their environment the processes of one wait are found.
+const MARK: &str = "EVENTWAIT_TEST_MARK";
+
+/// How long after its deadline a wait may still be there.
+pub const AFTER: Duration = Duration::from_millis(100);
+
+/// A wait with these arguments, in the sandbox's folder, with no input, that ends with a summary
+/// on stderr.
+pub fn command(sandbox: &Sandbox, words: &[&str]) -> Command {
+    static COUNT: AtomicU64 = AtomicU64::new(0);
+    let count = COUNT.fetch_add(1, Ordering::Relaxed);
+    let mut command = Command::new(env!("CARGO_BIN_EXE_eventwait"));
+    command
+        .arg("--summary")
+        .args(words)
+        .current_dir(sandbox.path(""))
+        .env(MARK, format!("{}-{count}", std::process::id()))
+        .stdin(Stdio::null())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped());
+    command
+}
+
+/// A wait that is going on.
+pub struct Waiting {
+    pub child: Child,
+    mark: String,
+    started: Instant,
+    noise: Noise,
+    birth: Duration,
+    stdout: Arc<Mutex<Vec<u8>>>,
+    readers: Vec<JoinHandle<Vec<u8>>>,
+}
+
+/// A wait that is over.
+#[derive(Debug)]
+pub struct Waited {
+    pub status: ExitStatus,
+    pub stdout: String,
+    pub stderr: String,
+    /// The record of its summary; `null` where it said none.
+    pub summary: Value,
+    pub took: Duration,
+    /// How late this machine was meanwhile with things that were due.
+    pub noise: Duration,
+}
+
+/// Runs a wait to its end.
+#[track_caller]
+pub fn wait(sandbox: &Sandbox, words: &[&str]) -> Waited {
+    start(command(sandbox, words)).finish()
+}
+
+/// Starts a wait. What it prints to pipes is read all the time.
+#[track_caller]
+pub fn start(mut command: Command) -> Waiting {
+    let mark = command
+        .get_envs()
+        .find(|(key, _)| *key == MARK)
+        .and_then(|(_, value)| value)
+        .expect("a mark");
+    let mark = format!("{MARK}={}", mark.to_str().unwrap());
+    let birth = a_process();
+    let noise = Noise::start();
+    let started = Instant::now();
+    let mut child = command.spawn().unwrap();
+    let stdout = Arc::new(Mutex::new(Vec::new()));
+    let mut readers = Vec::new();
+    if let Some(mut pipe) = child.stdout.take() {
+        let seen = Arc::clone(&stdout);
+        readers.push(std::thread::spawn(move || {
+            let mut chunk = [0; 4096];
+            while let Ok(length @ 1..) = pipe.read(&mut chunk) {
+                seen.lock().unwrap().extend_from_slice(&chunk[..length]);
+            }
+            Vec::new()
+        }));
+    }
+    if let Some(mut pipe) = child.stderr.take() {
+        readers.push(std::thread::spawn(move || {
+            let mut all = Vec::new();
+            pipe.read_to_end(&mut all).unwrap();
+            all
+        }));
+    }
+    Waiting {
+        child,
+        mark,
+        started,
+        noise,
+        birth,
+        stdout,
+        readers,
+    }
+}
+
+/// How long a process takes from its start to its end that does nothing.
+fn a_process() -> Duration {
+    let started = Instant::now();
+    assert!(Command::new("/bin/true").status().unwrap().success());
+    started.elapsed()
+}
+
+impl Waiting {
+    /// What it has printed so far.
+    pub fn printed(&self) -> String {
+        String::from_utf8_lossy(&self.stdout.lock().unwrap()).into_owned()
+    }
+
+    /// Waits until it has printed this.
+    #[track_caller]
+    pub fn until_printed(&self, text: &str) {
+        until(text, || self.printed().contains(text));
+    }
+
+    pub fn pid(&self) -> i32 {
+        i32::try_from(self.child.id()).unwrap()
+    }
+
+    /// Waits for its end, and makes sure that nothing of it is left.
+    #[track_caller]
+    pub fn finish(mut self) -> Waited {
+        let status = self.child.wait().unwrap();
+        let took = self.started.elapsed();
+        let noise = self.noise.stop() + self.birth.max(a_process()) * 2;
+        let left = marked(&self.mark);
+        assert!(left.is_empty(), "left behind: {left:?}");
+        let texts: Vec<Vec<u8>> = self
+            .readers
+            .drain(..)
+            .map(|one| one.join().unwrap())
+            .collect();
+        let stderr = String::from_utf8_lossy(&texts.concat()).into_owned();
+        let summary = stderr
+            .lines()
+            .find(|line| line.contains(r#""type":"wait""#));
+        Waited {
+            status,
+            stdout: self.printed(),
+            summary: summary.map_or(Value::Null, |line| serde_json::from_str(line).unwrap()),
+            stderr,
+            took,
+            noise,
+        }
+    }
+}
+
+impl Drop for Waiting {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+impl Waited {
+    /// Asserts how it ended: its exit status and the word in its summary.
+    #[track_caller]
+    pub fn ended(&self, code: i32, end: &str) -> &Waited {
+        assert_eq!(self.status.code(), Some(code), "{self:?}");
+        assert_eq!(self.summary["end"], end, "{self:?}");
+        self
+    }
+
+    /// Asserts that it died by this signal, and what its summary says.
+    #[track_caller]
+    pub fn died(&self, signal: i32, end: &str) -> &Waited {
+        assert_eq!(self.status.signal(), Some(signal), "{self:?}");
+        assert_eq!(self.summary["end"], end, "{self:?}");
+        self
+    }
+
+    /// Asserts that it was gone this long after its start, plus 100 ms, plus what the machine was
+    /// late with other things at the same time.
+    #[track_caller]
+    pub fn gone_at(&self, deadline: Duration) -> &Waited {
+        assert!(self.took <= deadline + AFTER + self.noise, "{self:?}");
+        self
+    }
+
+    /// Asserts that it did not give up before.
+    #[track_caller]
+    pub fn not_before(&self, deadline: Duration) -> &Waited {
+        assert!(self.took >= deadline, "{self:?}");
+        self
+    }
+
+    /// The records on stdout.
+    pub fn records(&self) -> Vec<Value> {
+        let parse = |line: &str| serde_json::from_str(line).unwrap();
+        self.stdout.lines().map(parse).collect()
+    }
+
+    /// A number of the summary.
+    #[track_caller]
+    pub fn count(&self, key: &str) -> u64 {
+        self.summary[key]
+            .as_u64()
+            .unwrap_or_else(|| panic!("{key}: {self:?}"))
+    }
+}
+
+/// The live processes with this in their environment.
+fn marked(mark: &str) -> Vec<i32> {
+    let pids = std::fs::read_dir("/proc").unwrap().flatten();
+    let pids = pids.filter_map(|entry| entry.file_name().to_str()?.parse::<i32>().ok());
+    pids.filter(|pid| {
+        let environ = std::fs::read(format!("/proc/{pid}/environ")).unwrap_or_default();
+        environ
+            .split(|byte| *byte == 0)
+            .any(|one| one == mark.as_bytes())
+            && lives(*pid)
+    })
+    .collect()
+}
+
+/// How late the machine is: a thread that sleeps for a moment, again and again, and sees by how
+/// much it overslept.
+struct Noise {
+    stop: Arc<AtomicBool>,
+    thread: Option<JoinHandle<Duration>>,
+}
+
+impl Noise {
+    fn start() -> Noise {
+        let stop = Arc::new(AtomicBool::new(false));
+        let seen = Arc::clone(&stop);
+        let thread = std::thread::spawn(move || {
+            let step = Duration::from_millis(2);
+            let mut late = Duration::ZERO;
+            while !seen.load(Ordering::Relaxed) {
+                let before = Instant::now();
+                std::thread::sleep(step);
+                late = late.max(before.elapsed().saturating_sub(step));
+            }
+            late
+        });
+        Noise {
+            stop,
+            thread: Some(thread),
+        }
+    }
+
+    /// The start of a process, its last steps and this look at it can each be late.
+    fn stop(&mut self) -> Duration {
+        self.stop.store(true, Ordering::Relaxed);
+        let late = self.thread.take().map(|thread| thread.join().unwrap());
+        late.unwrap_or_default() * 4
+    }
+}
+
+/// Does something after a moment, in a thread of its own.
+pub fn later(moment: u64, what: impl FnOnce() + Send + 'static) -> JoinHandle<()> {
+    std::thread::spawn(move || {
+        std::thread::sleep(Duration::from_millis(moment));
+        what();
+    })
+}
+
+pub fn ms(millis: u64) -> Duration {
+    Duration::from_millis(millis)
+}
+
+/// The CPU time that the test's ended children have used so far; for one child at a time.
+pub fn cpu_of(pid: i32) -> Duration {
+    let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).unwrap();
+    let fields: Vec<&str> = stat
+        .rsplit_once(')')
+        .unwrap()
+        .1
+        .split_whitespace()
+        .collect();
+    let ticks: u64 = fields[11].parse::<u64>().unwrap() + fields[12].parse::<u64>().unwrap();
+    Duration::from_millis(ticks * 10)
+}

@@ -1,0 +1,244 @@
+//! `--tmux`, against real servers.
+
+use std::path::PathBuf;
+use std::process::Command;
+
+use serde_json::Value;
+
+use crate::stage::{Waited, Waiting, command, ms, start, wait};
+use crate::support::{Sandbox, until};
+
+/// A tmux server of the test's own.
+struct Tmux {
+    sandbox: Sandbox,
+    socket: PathBuf,
+}
+
+impl Tmux {
+    /// With a session `main`, whose pane `%0` runs `cat`; dead panes are kept.
+    fn start() -> Tmux {
+        let sandbox = Sandbox::new();
+        let socket = sandbox.path("t");
+        let tmux = Tmux { sandbox, socket };
+        tmux.run(&["new-session", "-d", "-s", "main", "cat"]);
+        tmux.run(&["set-option", "-g", "remain-on-exit", "on"]);
+        tmux
+    }
+
+    fn command(&self, words: &[&str]) -> Command {
+        let mut command = Command::new("tmux");
+        command
+            .args(["-f", "/dev/null", "-S"])
+            .arg(&self.socket)
+            .args(words);
+        command
+            .env_remove("TMUX")
+            .current_dir(self.sandbox.path(""));
+        command
+    }
+
+    #[track_caller]
+    fn run(&self, words: &[&str]) -> String {
+        let output = self.command(words).output().unwrap();
+        assert!(output.status.success(), "{output:?}");
+        String::from_utf8(output.stdout).unwrap().trim().to_owned()
+    }
+
+    /// A new pane in the session; its id.
+    fn split(&self, session: &str, script: &str) -> String {
+        self.run(&[
+            "split-window",
+            "-t",
+            session,
+            "-P",
+            "-F",
+            "#{pane_id}",
+            script,
+        ])
+    }
+
+    fn words<'a>(&'a self, more: &[&'a str]) -> Vec<&'a str> {
+        let socket = self.socket.to_str().unwrap();
+        [
+            &["--tmux", "--tmux-socket", socket, "--timeout", "20"],
+            more,
+        ]
+        .concat()
+    }
+
+    fn wait(&self, more: &[&str]) -> Waited {
+        wait(&self.sandbox, &self.words(more))
+    }
+
+    /// A wait that is armed.
+    fn waiting(&self, more: &[&str]) -> Waiting {
+        let words = [more, &["--ack-line", "armed"]].concat();
+        let waiting = start(command(&self.sandbox, &self.words(&words)));
+        waiting.until_printed("armed\n");
+        waiting
+    }
+}
+
+impl Drop for Tmux {
+    fn drop(&mut self) {
+        let _ = self.command(&["kill-server"]).output();
+    }
+}
+
+fn event(waited: &Waited) -> Value {
+    let line = waited
+        .stdout
+        .lines()
+        .rfind(|line| *line != "armed")
+        .unwrap();
+    serde_json::from_str(line).unwrap()
+}
+
+#[test]
+fn a_pane_that_is_kept_dies() {
+    let tmux = Tmux::start();
+    for (script, code, signal) in [
+        ("read x; exit 3", Value::from(3), Value::Null),
+        ("read x; kill -KILL $$", Value::Null, Value::from("KILL")),
+    ] {
+        let pane = tmux.split("main", script);
+        let waiting = tmux.waiting(&["--pane", &pane, "--match", "event=pane.exited"]);
+        tmux.run(&["send-keys", "-t", &pane, "Enter"]);
+        let waited = waiting.finish();
+        waited.ended(0, "matched");
+        let line = waited.stdout.lines().nth(1).unwrap();
+        let head = format!(
+            "{{\"v\":1,\"type\":\"event\",\"source\":\"tmux\",\"event\":\"pane.exited\",\"data\":{{\"pane\":\"{pane}\",\"pid\":"
+        );
+        assert!(line.starts_with(&head), "{line}");
+        let event = event(&waited);
+        assert_eq!(
+            (&event["data"]["code"], &event["data"]["signal"]),
+            (&code, &signal)
+        );
+        assert_eq!(event["initial"], false);
+        // Afterwards it is the state at the start.
+        let waited = tmux.wait(&["--pane", &pane]);
+        assert_eq!(self::event(waited.ended(0, "matched"))["initial"], true);
+    }
+}
+
+#[test]
+fn a_pane_that_vanishes_dies_too_whatever_session_it_is_in() {
+    let tmux = Tmux::start();
+    tmux.run(&["new-session", "-d", "-s", "other", "cat"]);
+    tmux.run(&["set-option", "-g", "remain-on-exit", "off"]);
+    let here = tmux.split("main", "read x; exit 5");
+    let there = tmux.split("other", "read x; exit 6");
+    let words = [
+        "--pane",
+        &here,
+        "--pane",
+        &there,
+        "--count",
+        "2",
+        "--match",
+        "event=pane.exited",
+    ];
+    let waiting = tmux.waiting(&words);
+    for pane in [&there, &here] {
+        tmux.run(&["send-keys", "-t", pane, "Enter"]);
+        waiting.until_printed(&format!("\"pane\":\"{pane}\""));
+    }
+    waiting.finish().ended(0, "matched");
+    // Killed from outside, while it lives.
+    let killed = tmux.split("other", "cat");
+    let waiting = tmux.waiting(&["--pane", &killed, "--match", "event=pane.exited"]);
+    tmux.run(&["kill-pane", "-t", &killed]);
+    let waited = waiting.finish();
+    assert_eq!(event(waited.ended(0, "matched"))["data"]["pane"], killed);
+    // One that is not there at all.
+    let waited = tmux.wait(&["--pane", "%99"]);
+    let event = event(waited.ended(0, "matched"));
+    assert_eq!(
+        (&event["data"]["pane"], &event["initial"]),
+        (&"%99".into(), &true.into())
+    );
+}
+
+#[test]
+fn what_a_pane_prints_and_what_windows_do() {
+    let tmux = Tmux::start();
+    let words = [
+        "--pane",
+        "%0",
+        "--match",
+        "event=output",
+        "--match",
+        "data.text~h\u{e9}llo",
+    ];
+    let waiting = tmux.waiting(&words);
+    tmux.run(&["send-keys", "-t", "%0", "h\u{e9}llo", "Enter"]);
+    let waited = waiting.finish();
+    assert_eq!(event(waited.ended(0, "matched"))["data"]["pane"], "%0");
+    let waiting = tmux.waiting(&["--match", "event=window-add"]);
+    tmux.run(&["new-window", "-t", "main", "cat"]);
+    let waited = waiting.finish();
+    let event = event(waited.ended(0, "matched"));
+    assert!(
+        event["data"]["window"].as_str().unwrap().starts_with('@'),
+        "{event}"
+    );
+    // Attaching is not an event, and the client leaves no trace.
+    tmux.wait(&["--timeout", "0.5"]);
+    until("no client is left", || {
+        tmux.run(&["list-clients"]).is_empty()
+    });
+}
+
+#[test]
+fn a_session_that_goes_is_not_the_server() {
+    let tmux = Tmux::start();
+    tmux.run(&["new-session", "-d", "-s", "last", "cat"]);
+    let pane = tmux.run(&["list-panes", "-t", "main", "-F", "#{pane_id}"]);
+    let waiting = tmux.waiting(&["--match", "data.pane=%0", "--match", "event=pane.exited"]);
+    tmux.run(&["kill-session", "-t", "last"]);
+    std::thread::sleep(ms(200));
+    tmux.run(&["kill-pane", "-t", &pane]);
+    // With its last session the server may be gone before it has said so.
+    let waited = waiting.finish();
+    assert!(matches!(waited.status.code(), Some(0 | 1)), "{waited:?}");
+}
+
+#[test]
+fn a_server_that_goes_has_said_nothing_of_its_panes() {
+    let tmux = Tmux::start();
+    let waiting = tmux.waiting(&["--match", "event=never"]);
+    tmux.run(&["kill-server"]);
+    waiting.finish().ended(1, "closed");
+    let waited = tmux.wait(&["--pane", "%0"]);
+    waited.ended(3, "unavailable").gone_at(ms(0));
+    assert!(waited.stderr.contains("eventwait: tmux"), "{waited:?}");
+}
+
+#[test]
+fn a_server_that_is_stopped() {
+    let tmux = Tmux::start();
+    let pid: i32 = tmux
+        .run(&["display-message", "-p", "#{pid}"])
+        .parse()
+        .unwrap();
+    let pid = nix::unistd::Pid::from_raw(pid);
+    nix::sys::signal::kill(pid, nix::sys::signal::Signal::SIGSTOP).unwrap();
+    let socket = tmux.socket.to_str().unwrap();
+    let words = [
+        "--tmux",
+        "--tmux-socket",
+        socket,
+        "--pane",
+        "%0",
+        "--timeout",
+        "0.5",
+    ];
+    let waited = wait(&tmux.sandbox, &words);
+    nix::sys::signal::kill(pid, nix::sys::signal::Signal::SIGCONT).unwrap();
+    waited
+        .ended(3, "no_ack")
+        .not_before(ms(500))
+        .gone_at(ms(500));
+}
