@@ -223,3 +223,89 @@ fn evidence(record: &Record<'_>) -> Option<Evidence> {
             .collect(),
     })
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const IDENT: &str = "linux:0c8f4a2e-1f6b-4f0f-9d55-0b1b5a6c7d8e:4026531836:10:981234:5531";
+
+    fn batch(lines: &[&str]) -> Batch {
+        let mut batch = Batch::default();
+        for line in lines {
+            let line = line.replace("IDENT", IDENT);
+            batch.take(&Record::parse(line.as_bytes()).unwrap(), Rules::default());
+        }
+        batch
+    }
+
+    fn words(batch: &Batch) -> Vec<&'static str> {
+        let word = |job: &Job| match job {
+            Job::End { .. } => "end",
+            Job::Refuse(verdict) => verdict.word(),
+        };
+        batch.jobs.iter().map(word).collect()
+    }
+
+    const OWN: &str =
+        r#"{"type":"holder","class":"own","active":true,"root":10,"root_ident":"IDENT"}"#;
+    const FOREIGN: &str = r#"{"type":"holder","class":"foreign","root":10,"root_ident":"IDENT"}"#;
+    const BARE: &str = r#"{"type":"process","pid":10}"#;
+
+    #[test]
+    fn a_decision_is_taken_whole_or_not_at_all() {
+        let table: [(&[&str], &[&str]); 7] = [
+            (&[], &[]),
+            (&[OWN], &["end"]),
+            (&[OWN, OWN], &["end", "end"]),
+            (&[OWN, FOREIGN, OWN], &["foreign", "foreign", "foreign"]),
+            (&[OWN, BARE], &["no_identity", "no_identity"]),
+            (&[OWN, "7"], &["foreign", "foreign"]),
+            (&[OWN, r#"{"type":"session"}"#], &["foreign", "foreign"]),
+        ];
+        for (stale, expected) in table {
+            let stale = stale.join(",");
+            let line = format!(r#"{{"type":"decision","action":"reclaim","stale":[{stale}]}}"#);
+            assert_eq!(words(&batch(&[&line])), expected, "{line}");
+        }
+        let line = format!(r#"{{"type":"decision","action":"unknown","stale":[{OWN}]}}"#);
+        assert_eq!(words(&batch(&[&line])), ["unknown"]);
+        let line = r#"{"type":"decision","action":"mint"}"#;
+        assert_eq!(words(&batch(&[line])), [] as [&str; 0]);
+    }
+
+    #[test]
+    fn what_the_look_was_worth() {
+        let whole = r#"{"type":"scan","complete":true}"#;
+        let half = r#"{"type":"scan","complete":false}"#;
+        let table: [(&[&str], u8); 8] = [
+            (&[], 0),
+            (&[OWN, whole], 0),
+            (&[OWN], 3),
+            (&[whole, OWN], 3),
+            (&[OWN, half], 3),
+            (&[half], 3),
+            (&[OWN, half, OWN, whole], 3),
+            (&[OWN, r#"{"type":"scan"}"#], 3),
+        ];
+        for (lines, code) in table {
+            assert_eq!(batch(lines).status().code(), code, "{lines:?}");
+        }
+    }
+
+    #[test]
+    fn what_an_announcement_proves() {
+        let exit = r#"{"type":"exit","ident":"IDENT","uptime_ms":1500,
+            "stranded":[{"pid":10,"ident":"IDENT"},{"pid":11},7]}"#;
+        let batch = batch(&[exit, r#"{"type":"exit","ident":"x"}"#, r#"{"type":"exit"}"#]);
+        let ident: Identity = IDENT.parse().unwrap();
+        let proof = Evidence {
+            ident: ident.clone(),
+            uptime: Some(Duration::from_millis(1500)),
+            stranded: vec![ident],
+        };
+        assert_eq!(batch.evidence, [proof]);
+        assert_eq!(batch.lines.len(), 3, "they are passed on");
+        assert!(batch.jobs.is_empty());
+    }
+}

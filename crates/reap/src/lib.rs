@@ -172,7 +172,10 @@ fn read(args: &Args) -> Result<Batch, Failure> {
 /// Prints every record with what became of it, and gives the exit status.
 fn print(out: &mut Output, batch: &Batch, found: &Found, ended: &Ended) -> Result<Status, Failure> {
     let mut status = batch.status();
-    if found.failed {
+    if let Some(trouble) = &ended.trouble {
+        say!("not all could be looked at: {trouble}");
+    }
+    if found.failed || ended.trouble.is_some() {
         status = status.worse(Status::Failed);
     }
     let mut reaped = |job: usize| {

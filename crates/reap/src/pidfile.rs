@@ -1,6 +1,6 @@
 //! `--pidfile`: a process by the file that names it.
 
-use std::io;
+use std::io::{self, Read as _};
 use std::path::Path;
 use std::time::SystemTime;
 
@@ -35,9 +35,7 @@ pub fn take(path: &Path, batch: &mut Batch, rules: Rules) -> Result<(), Failure>
     let written = file.metadata().and_then(|meta| meta.modified());
     let written: SystemTime = written.map_err(named)?;
     let mut text = Vec::new();
-    io::Read::take(&file, MAX)
-        .read_to_end(&mut text)
-        .map_err(named)?;
+    file.take(MAX).read_to_end(&mut text).map_err(named)?;
     let wrong = |why: String| Failure::usage(format_args!("{}: {why}", path.display()));
     match content(&text).map_err(wrong)? {
         Content::Record(line) => {
@@ -72,8 +70,6 @@ fn content(text: &[u8]) -> Result<Content<'_>, String> {
         Err(error) => Err(format!("{error}")),
     }
 }
-
-use io::Read as _;
 
 #[cfg(test)]
 mod tests {

@@ -223,3 +223,20 @@ impl Cast {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn whom_a_number_admits() {
+        let at = Start::Ticks;
+        assert!(Hold::Yes.admits(at(7)));
+        assert!(Hold::Until(at(7)).admits(at(7)));
+        assert!(
+            !Hold::Until(at(7)).admits(at(8)),
+            "the number may be another's by then"
+        );
+        assert!(!Hold::No.admits(at(1)));
+    }
+}

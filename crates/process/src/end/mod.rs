@@ -7,12 +7,14 @@
 //! | `proof` | who is left of a group whose leader has ended |
 //! | `outcome` | what came of a member, and of a target by its members |
 //! | `cast` | the members, each held by its handle |
+//! | `gather` | who belongs to each target, before the first signal and between the stages |
 //! | `sequence` | signal, wait, look again, kill, wait, look again |
 //!
 //! No signal ever goes to a group: each member gets it through its own handle. A group only says
 //! who is a member.
 
 mod cast;
+mod gather;
 mod kin;
 mod outcome;
 mod proof;
@@ -147,6 +149,10 @@ pub struct Ended {
     pub reports: Vec<Report>,
     /// The signal that stopped the sequence before it was done.
     pub interrupted: Option<Signal>,
+    /// Why the sequence was given up before it was done: the table could not be read again, or
+    /// waiting failed. The reports are true all the same; members that were forked meanwhile may
+    /// be missing in them.
+    pub trouble: Option<io::Error>,
 }
 
 /// What came of one target.
@@ -202,12 +208,12 @@ pub struct Survivor {
 ///
 /// # Errors
 ///
-/// The process table cannot be read, or waiting fails. Signals may have been sent by then.
+/// The process table cannot be read. Nothing has been signalled then.
 pub fn end(
     here: &Here,
     targets: Vec<Target>,
     options: &EndOptions,
     watch: Watch<'_>,
 ) -> io::Result<Ended> {
-    sequence::Sequence::begin(here, targets, options, watch)?.run()
+    Ok(sequence::Sequence::begin(here, targets, options, watch)?.run())
 }

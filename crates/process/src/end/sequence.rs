@@ -7,11 +7,10 @@ use std::time::{Duration, Instant};
 use nix::sys::signal::Signal;
 
 use super::cast::{Cast, Member};
-use super::kin::{Before, Candidate, Kin, Via};
-use super::outcome::{self, Close, Outcome, Refusal};
-use super::{
-    EndOptions, Ended, MemberReport, Pending, Remains, Report, Root, Scope, Survivor, Target, Watch,
-};
+use super::gather::Play;
+use super::kin::Kin;
+use super::outcome::{self, Close, Outcome};
+use super::{EndOptions, Ended, MemberReport, Pending, Report, Survivor, Target, Watch};
 use crate::entry::Start;
 use crate::handle::{Handle, wait};
 use crate::here::Here;
@@ -26,31 +25,18 @@ const PROGRESS: Duration = Duration::from_secs(1);
 /// How often zombies are looked at: that one has been collected gives no notice.
 const VANISH_POLL: Duration = Duration::from_millis(10);
 
-/// One target while it is worked on.
-struct Play {
-    scope: Scope,
-    members: Vec<usize>,
-    /// The group that is its own as a whole.
-    group: Option<Pid>,
-    /// A group that is its own by those members that are proved.
-    remains: Option<Pid>,
-    /// Who is given its orphans.
-    adopters: HashSet<Pid>,
-    refused: Option<Refusal>,
-}
-
 pub(super) struct Sequence<'a, 'w> {
-    here: &'a Here,
+    pub(super) here: &'a Here,
     options: &'a EndOptions,
     watch: Watch<'w>,
     began: Instant,
-    reader: Reader,
-    cast: Cast,
-    plays: Vec<Play>,
+    pub(super) reader: Reader,
+    pub(super) cast: Cast,
+    pub(super) plays: Vec<Play>,
     /// Everybody at the first reading.
-    everybody: HashMap<Pid, Start>,
+    pub(super) everybody: HashMap<Pid, Start>,
     /// Who is never signalled.
-    family: HashSet<Pid>,
+    pub(super) family: HashSet<Pid>,
     interrupted: Option<Signal>,
 }
 
@@ -89,228 +75,6 @@ impl<'a, 'w> Sequence<'a, 'w> {
         Ok(sequence)
     }
 
-    /// Takes one target in hand.
-    fn open(&mut self, target: Target, table: &Table, kin: &Kin<'_>) -> Play {
-        let mut play = Play {
-            scope: target.scope,
-            members: Vec::new(),
-            group: None,
-            remains: None,
-            adopters: HashSet::new(),
-            refused: None,
-        };
-        match target.root {
-            Root::Alive(root) => self.open_root(&mut play, root),
-            Root::Ended(remains) => self.open_remains(&mut play, &remains, table, kin),
-        }
-        for handle in target.extra {
-            let index = self.cast.take(handle);
-            self.include(&mut play, index);
-        }
-        for &index in &play.members {
-            let pid = self.cast.member(index).map(|member| member.pid);
-            play.adopters
-                .extend(pid.into_iter().flat_map(|pid| table.ancestors(pid)));
-        }
-        if play.refused.is_none() {
-            self.gather(&mut play, kin);
-        }
-        let members = play.members.iter();
-        let mut pids = members.filter_map(|&index| Some(self.cast.member(index)?.pid));
-        if pids.any(|pid| self.family.contains(&pid)) {
-            play.refused = Some(Refusal::OwnFamily);
-        }
-        if play.refused.is_some() {
-            play.members.clear();
-        }
-        play
-    }
-
-    fn open_root(&mut self, play: &mut Play, root: Handle) {
-        let pid = root.pid();
-        if pid.is_init() {
-            play.refused = Some(Refusal::Init);
-        } else if root.entry().is_some_and(|entry| entry.kernel_thread) {
-            play.refused = Some(Refusal::KernelThread);
-        }
-        let index = self.cast.take(root);
-        let leads = self.cast.member(index).is_some_and(Member::leads);
-        play.group = Some(pid).filter(|_| leads && play.scope.takes_group());
-        self.include(play, index);
-    }
-
-    fn open_remains(&mut self, play: &mut Play, remains: &Remains, table: &Table, kin: &Kin<'_>) {
-        let number = remains.leader;
-        let by_zombie = remains.is_held_by_a_zombie(table);
-        if by_zombie && let Some(leader) = table.get(number) {
-            // The zombie is reported, whatever group it is in.
-            let leader = Candidate {
-                pid: number,
-                start: leader.start,
-                via: Via::Group(number),
-            };
-            if let Some(index) = self.cast.open(self.here, &leader) {
-                self.include(play, index);
-            }
-        }
-        // A live process of that number is another one, and the old group was empty before it
-        // could be given its number.
-        let taken = !by_zombie && table.get(number).is_some();
-        if taken || !play.scope.takes_group() {
-            return;
-        }
-        play.remains = Some(number);
-        for candidate in kin.in_group(number) {
-            let Some(index) = self.cast.open(self.here, &candidate) else {
-                continue;
-            };
-            let proved = by_zombie
-                || remains.unproved_too
-                || table
-                    .get(candidate.pid)
-                    .is_some_and(|entry| remains.is_birth_proved(entry));
-            let is_new = !self.plays_have(index);
-            if let Some(member) = self.cast.member_mut(index) {
-                // Proved for one target is proved.
-                member.course.unproved = !proved && (is_new || member.course.unproved);
-            }
-            if !play.members.contains(&index) {
-                play.members.push(index);
-            }
-        }
-    }
-
-    fn plays_have(&self, index: usize) -> bool {
-        self.plays.iter().any(|play| play.members.contains(&index))
-    }
-
-    /// Makes one that is proved a member.
-    fn include(&mut self, play: &mut Play, index: usize) {
-        if let Some(member) = self.cast.member_mut(index) {
-            member.course.unproved = false;
-        }
-        if !play.members.contains(&index) {
-            play.members.push(index);
-        }
-    }
-
-    /// Adds whom one reading of the table shows to belong to `play`, and gives the new ones.
-    fn gather(&mut self, play: &mut Play, kin: &Kin<'_>) -> Vec<usize> {
-        let mut new = Vec::new();
-        let descends = play.scope.takes_descendants();
-        if descends {
-            let parents = self.shown(play, kin);
-            self.admit(play, kin.descendants(&parents), &mut new);
-        }
-        let mut by_group = play.group.map_or_else(Vec::new, |own| kin.in_group(own));
-        let before = Before {
-            everybody: &self.everybody,
-            adopters: &play.adopters,
-        };
-        for number in self.other_groups(play) {
-            by_group.extend(kin.orphans_in_group(number, &before));
-        }
-        if !by_group.is_empty() {
-            let met = new.len();
-            self.admit(play, by_group, &mut new);
-            if descends && new.len() > met {
-                let parents = self.shown(play, kin);
-                self.admit(play, kin.descendants(&parents), &mut new);
-            }
-        }
-        new
-    }
-
-    /// The members of `play` that the reading shows and that can have children.
-    fn shown(&self, play: &Play, kin: &Kin<'_>) -> Vec<Pid> {
-        let members = play.members.iter().filter_map(|&i| self.cast.member(i));
-        members
-            .filter(|member| !member.course.unproved)
-            .filter(|member| {
-                member
-                    .start
-                    .is_some_and(|start| kin.shows(member.pid, start))
-            })
-            .map(|member| member.pid)
-            .collect()
-    }
-
-    /// The groups whose orphans are the target's, but which are not its own as a whole.
-    fn other_groups(&self, play: &Play) -> Vec<Pid> {
-        let mut numbers: Vec<Pid> = play.remains.into_iter().collect();
-        if play.scope.takes_descendants() {
-            let members = play.members.iter().filter_map(|&i| self.cast.member(i));
-            let leaders = members.filter(|member| member.leads() && !member.course.unproved);
-            numbers.extend(leaders.map(|member| member.pid));
-        }
-        numbers.retain(|&number| Some(number) != play.group);
-        numbers
-    }
-
-    /// Makes those of `candidates` members that belong to `play` once a handle holds them.
-    fn admit(&mut self, play: &mut Play, candidates: Vec<Candidate>, new: &mut Vec<usize>) {
-        let mut known: HashSet<usize> = play.members.iter().copied().collect();
-        let mut passed_over = HashSet::new();
-        for candidate in candidates {
-            if candidate.pid.is_init() {
-                continue;
-            }
-            if matches!(candidate.via, Via::Child(parent) if passed_over.contains(&parent)) {
-                passed_over.insert(candidate.pid);
-                continue;
-            }
-            let Some(index) = self.cast.open(self.here, &candidate) else {
-                passed_over.insert(candidate.pid);
-                continue;
-            };
-            if known.contains(&index) {
-                continue;
-            }
-            // Once it is held: whether the group that it is in still is the one that is meant.
-            let belongs = match candidate.via {
-                Via::Child(_) => true,
-                Via::Group(number) => {
-                    let stayed = self
-                        .cast
-                        .member(index)
-                        .is_some_and(|member| member.pgid == Some(number.get()));
-                    stayed
-                        && self
-                            .cast
-                            .hold(number, &play.members)
-                            .admits(candidate.start)
-                }
-            };
-            if belongs {
-                known.insert(index);
-                self.include(play, index);
-                new.push(index);
-            } else {
-                passed_over.insert(candidate.pid);
-            }
-        }
-    }
-
-    /// Reads the table again, and gives the members that are new.
-    fn look_again(&mut self) -> io::Result<Vec<usize>> {
-        let table = Table::read(&mut self.reader)?;
-        let kin = Kin::new(&table);
-        let mut new = Vec::new();
-        let mut plays = std::mem::take(&mut self.plays);
-        for play in plays.iter_mut().filter(|play| play.refused.is_none()) {
-            new.extend(self.gather(play, &kin));
-        }
-        // A tool cannot come to be its own target's child; it is spared all the same.
-        for play in &mut plays {
-            play.members.retain(|&index| {
-                let pid = self.cast.member(index).map(|member| member.pid);
-                pid.is_none_or(|pid| !self.family.contains(&pid))
-            });
-        }
-        self.plays = plays;
-        Ok(new)
-    }
-
     /// All members that may be signalled, each once, roots before their descendants.
     fn active(&self) -> Vec<usize> {
         let mut seen = HashSet::new();
@@ -340,20 +104,21 @@ impl<'a, 'w> Sequence<'a, 'w> {
     }
 
     /// Runs all stages.
-    pub(super) fn run(mut self) -> io::Result<Ended> {
+    pub(super) fn run(mut self) -> Ended {
         if self.options.dry_run {
             self.alive();
-            return Ok(self.close(Close::DryRun));
+            return self.close(Close::DryRun, None);
         }
+        let mut trouble = None;
         if !self.halted() && !self.active().is_empty() {
-            self.stages()?;
+            trouble = self.stages().err();
         }
         self.alive();
         let close = match self.interrupted {
             Some(_) => Close::Interrupted,
             None => Close::Done,
         };
-        Ok(self.close(close))
+        self.close(close, trouble)
     }
 
     fn stages(&mut self) -> io::Result<()> {
@@ -489,11 +254,12 @@ impl<'a, 'w> Sequence<'a, 'w> {
         self.interrupted.is_some()
     }
 
-    fn close(self, close: Close) -> Ended {
+    fn close(self, close: Close, trouble: Option<io::Error>) -> Ended {
         let reports = self.plays.iter().map(|play| self.report(play, close));
         Ended {
             reports: reports.collect(),
             interrupted: self.interrupted,
+            trouble,
         }
     }
 
