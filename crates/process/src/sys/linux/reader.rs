@@ -8,15 +8,18 @@ use std::os::unix::fs::PermissionsExt as _;
 use std::path::PathBuf;
 use std::time::Duration;
 
+use rustix::io::Errno;
+
 use super::super::PipeEnd;
 use super::super::strings;
 use super::stat;
 use crate::entry::{Entry, Unread};
 use crate::pid::Pid;
 
-/// How often, and after which pause, a process without arguments is looked at again: far longer
-/// than execve(2) takes from its new memory to the arguments in it.
-const EXEC_LOOKS: usize = 20;
+/// How often, and after which pause, a process without arguments is looked at again. From its new
+/// memory to the arguments in it execve(2) takes no time to speak of, but on a busy machine the
+/// process may have to wait in between for its turn.
+const EXEC_LOOKS: usize = 250;
 const EXEC_PAUSE: Duration = Duration::from_millis(1);
 
 /// Reads processes, one at a time, into buffers that are used again and again.
@@ -102,23 +105,23 @@ impl Reader {
     }
 
     /// The bytes of its argument list, each argument ended by NUL, in this reader's own buffer.
+    /// EAGAIN where a live process of a user's keeps on showing none: what it is cannot be told then.
     pub fn raw_argv(&mut self, pid: Pid) -> Result<&[u8], Unread> {
         self.read(pid, "cmdline")?;
         // In the middle of execve(2) a process has no arguments for a moment. Whoever looks for
         // it by them must not miss it then.
         for _ in 0..EXEC_LOOKS {
             if !self.bytes.is_empty() {
-                break;
+                return Ok(&self.bytes);
             }
             let entry = self.entry(pid)?;
-            self.bytes.clear();
             if entry.state.is_zombie() || entry.kernel_thread {
-                break;
+                return Ok(&[]);
             }
             std::thread::sleep(EXEC_PAUSE);
             self.read(pid, "cmdline")?;
         }
-        Ok(&self.bytes)
+        Err(Unread::Errno(Errno::AGAIN.raw_os_error()))
     }
 
     /// The environment it was started with, as `NAME=VALUE` (a process can overwrite it).
