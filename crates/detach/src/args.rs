@@ -18,6 +18,9 @@ use crate::breaker::Policy;
 #[derive(Clone, Debug, clap::Parser)]
 #[command(
     version,
+    override_usage = "detach [OPTIONS] [--] COMMAND [ARG]...\n       \
+        detach --sweep DIR --announce FILE",
+    after_long_help = include_str!("../manual.txt"),
     after_help = "Examples:\n  \
         pid=$(detach -o pid --log srv.log --ready-socket srv.sock -- ./server)\n  \
         detach --wait --timeout 10m -- make test"
@@ -41,6 +44,7 @@ pub struct Args {
 
     /// Leave this descriptor open in it (repeatable)
     #[arg(long, value_name = "N", value_parser = descriptor)]
+    #[arg(hide_short_help = true)]
     pub keep_fd: Vec<i32>,
 
     /// Set this variable to its own pid (repeatable)
@@ -53,6 +57,7 @@ pub struct Args {
 
     /// Show arguments whole, with the values below "env" in JSON arguments
     #[arg(long)]
+    #[arg(hide_short_help = true)]
     pub full_argv: bool,
 
     /// It is ready when this Unix socket accepts a connection (repeatable)
@@ -77,6 +82,7 @@ pub struct Args {
 
     /// Exit with 1, not 0, if it is already running
     #[arg(long, help_heading = "One at a time")]
+    #[arg(hide_short_help = true)]
     pub fail_if_running: bool,
 
     /// Stay until it ends, pass signals on to it, and exit with its status
@@ -89,6 +95,7 @@ pub struct Args {
 
     /// How long it may take to end at the timeout before it is killed
     #[arg(long, value_name = "D", help_heading = "In the foreground", requires = "timeout", default_value = "5s", value_parser = duration::parse)]
+    #[arg(hide_short_help = true)]
     pub grace: Duration,
 
     /// Have a process of its own wait for it, and announce its death
@@ -110,6 +117,7 @@ pub struct Args {
         help_heading = "Death is never silent",
         requires = "announce"
     )]
+    #[arg(hide_short_help = true)]
     pub tag: Option<String>,
 
     /// Announce the deaths in this folder whose guards have died too; no command is started
@@ -122,14 +130,17 @@ pub struct Args {
 
     /// Give up after this many restarts in a row that were not healthy
     #[arg(long, value_name = "N", help_heading = "Restarts", requires = "restart", default_value = "5", value_parser = count)]
+    #[arg(hide_short_help = true)]
     pub max_restarts: u32,
 
     /// A run that lasts this long is healthy
     #[arg(long, value_name = "D", help_heading = "Restarts", requires = "restart", default_value = "60s", value_parser = duration::parse)]
+    #[arg(hide_short_help = true)]
     pub healthy: Duration,
 
     /// Exit status 0 sooner than this is no natural end
     #[arg(long, value_name = "D", help_heading = "Restarts", default_value = "8s", value_parser = duration::parse)]
+    #[arg(hide_short_help = true)]
     pub min_uptime: Duration,
 
     /// What is printed.

@@ -22,14 +22,14 @@ use crate::source::follow::From;
 #[derive(Debug, clap::Parser)]
 #[command(
     version,
+    override_usage = "eventwait SOURCE [FILTER]... --timeout DURATION [OPTIONS]",
     group = clap::ArgGroup::new("source").required(true).args([
         "socket", "herdr", "tmux", "follow", "stdin", "exit", "path", "connect", "cmd",
     ]),
+    after_long_help = include_str!("../manual.txt"),
     after_help = "Examples:\n  \
         eventwait --follow server.log --from start --line 'listening on' --timeout 30s\n  \
-        eventwait --connect /run/app.sock --pid \"$pid\" --timeout 10s && app-client status\n\n\
-        Exit status: 0 matched, 1 the source ended without a match, 3 it could not be reached, \
-        did not acknowledge or sent an error, 124 the deadline."
+        eventwait --connect /run/app.sock --pid \"$pid\" --timeout 10s"
 )]
 pub struct Args {
     /// Each line that a Unix stream socket sends
@@ -73,6 +73,7 @@ pub struct Args {
     /// With --socket: send this line first (repeatable)
     #[arg(long, value_name = "LINE", help_heading = "Of the sources")]
     #[arg(allow_hyphen_values = true)]
+    #[arg(hide_short_help = true)]
     pub send: Vec<String>,
 
     /// With --socket: nothing counts before a line that matches this, KEY=VALUE and so on
@@ -81,15 +82,18 @@ pub struct Args {
 
     /// With --herdr: herdr's socket [default: HERDR_SOCKET_PATH, else the session's]
     #[arg(long, value_name = "PATH", help_heading = "Of the sources")]
+    #[arg(hide_short_help = true)]
     pub herdr_socket: Option<PathBuf>,
 
     /// With --herdr: which kinds of events [default: status,exit,close]
     #[arg(long, value_name = "KIND,...", help_heading = "Of the sources")]
     #[arg(value_delimiter = ',')]
+    #[arg(hide_short_help = true)]
     pub on: Vec<Kind>,
 
     /// With --herdr: leave out the state at the start
     #[arg(long, help_heading = "Of the sources")]
+    #[arg(hide_short_help = true)]
     pub no_initial: bool,
 
     /// With --tmux: only what happens to this pane, %N (repeatable)
@@ -99,14 +103,17 @@ pub struct Args {
 
     /// With --tmux: the server's name (as -L) or socket (as -S, with a slash)
     #[arg(long, value_name = "NAME|PATH", help_heading = "Of the sources")]
+    #[arg(hide_short_help = true)]
     pub tmux_socket: Option<OsString>,
 
     /// With --tmux: the program [default: tmux on PATH]
     #[arg(long, value_name = "FILE", help_heading = "Of the sources")]
+    #[arg(hide_short_help = true)]
     pub tmux_bin: Option<OsString>,
 
     /// With --follow: where to begin in a file that is there: start, end, or a byte [default: end]
     #[arg(long, value_name = "WHERE", help_heading = "Of the sources")]
+    #[arg(hide_short_help = true)]
     pub from: Option<From>,
 
     /// With --path: until it does not exist
@@ -116,6 +123,7 @@ pub struct Args {
     /// With --cmd: the pause between two runs [default: 250ms]
     #[arg(long, value_name = "DURATION", help_heading = "Of the sources")]
     #[arg(value_parser = duration::parse)]
+    #[arg(hide_short_help = true)]
     pub every: Option<Duration>,
 
     /// End when this process ends before a match
@@ -152,6 +160,7 @@ pub struct Args {
     /// Skip lines that are longer than this, in bytes (K, M, G)
     #[arg(long, value_name = "SIZE", default_value = "16M", value_parser = size)]
     #[arg(help_heading = "Bounds")]
+    #[arg(hide_short_help = true)]
     pub max_line: usize,
 
     /// Touch this file while the wait is turning
@@ -161,6 +170,7 @@ pub struct Args {
     /// How often to touch it
     #[arg(long, value_name = "DURATION", default_value = "5s", requires = "beat")]
     #[arg(value_parser = duration::parse, help_heading = "Reports")]
+    #[arg(hide_short_help = true)]
     pub beat_every: Duration,
 
     /// Print this line once the source is armed
@@ -170,6 +180,7 @@ pub struct Args {
         allow_hyphen_values = true,
         help_heading = "Reports"
     )]
+    #[arg(hide_short_help = true)]
     pub ack_line: Option<String>,
 
     /// Say at the end how it went, on stderr or in a file
@@ -179,6 +190,7 @@ pub struct Args {
 
     /// Give an end another exit status, such as deadline=0 (repeatable)
     #[arg(long, value_name = "END=N", help_heading = "Reports")]
+    #[arg(hide_short_help = true)]
     pub exit_code: Vec<ExitCode>,
 
     #[command(flatten)]

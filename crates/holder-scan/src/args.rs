@@ -13,6 +13,10 @@ use crate::id::SessionId;
 #[command(
     name = "holder-scan",
     version,
+    override_usage = "holder-scan WHAT... [--own-*]... [OPTIONS]\n       \
+        holder-scan --registry FILE|- [OPTIONS]\n       \
+        holder-scan --dump",
+    after_long_help = include_str!("../manual.txt"),
     after_help = "\
 Examples:
   holder-scan --session-id \"$id\" --own-arg wrapper.js --own-cwd \"$PWD\"
@@ -34,6 +38,7 @@ pub struct Args {
 
     /// Show the caller, its ancestors and its pipeline as well
     #[arg(long)]
+    #[arg(hide_short_help = true)]
     pub include_self: bool,
 
     /// Exit 0 if somebody holds it, 1 if nobody does, 3 if that could not be found out
@@ -42,6 +47,7 @@ pub struct Args {
 
     /// Show arguments whole: not cut, and with the values of environment variables in JSON
     #[arg(long)]
+    #[arg(hide_short_help = true)]
     pub full_argv: bool,
 
     /// End the scan after this long, incomplete (0: one look, without a limit)
@@ -70,6 +76,7 @@ pub struct WhatArgs {
 
     /// A variable of the environment, with its value
     #[arg(long, value_name = "NAME=VALUE", value_parser = variable)]
+    #[arg(hide_short_help = true)]
     pub env: Vec<Variable>,
 
     /// A whole argument, or the last part of one that is a path
@@ -90,14 +97,17 @@ pub struct WhatArgs {
 
     /// The controlling terminal
     #[arg(long, value_name = "TTY")]
+    #[arg(hide_short_help = true)]
     pub tty: Vec<PathBuf>,
 
     /// Only processes of this user
     #[arg(long, value_name = "UID", value_parser = uid)]
+    #[arg(hide_short_help = true)]
     pub uid: Option<u32>,
 
     /// What cannot be read of other users' processes makes the scan incomplete, too
     #[arg(long)]
+    #[arg(hide_short_help = true)]
     pub all_users: bool,
 }
 
@@ -111,6 +121,7 @@ pub struct OwnArgs {
 
     /// The executable
     #[arg(long, value_name = "PATH")]
+    #[arg(hide_short_help = true)]
     pub own_exe: Vec<PathBuf>,
 
     /// The working directory, or the one in its JSON argument
@@ -119,6 +130,7 @@ pub struct OwnArgs {
 
     /// A directory that the working directory is, or is below
     #[arg(long, value_name = "DIR")]
+    #[arg(hide_short_help = true)]
     pub own_cwd_under: Vec<PathBuf>,
 
     /// A variable of the environment, or of the one in its JSON argument, with its value
@@ -127,6 +139,7 @@ pub struct OwnArgs {
 
     /// The user
     #[arg(long, value_name = "UID", value_parser = uid)]
+    #[arg(hide_short_help = true)]
     pub own_uid: Option<u32>,
 
     /// A file with the record of a process of the tree

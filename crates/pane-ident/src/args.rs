@@ -23,9 +23,10 @@ use crate::verdict::State;
     subcommand_required = true,
     arg_required_else_help = false,
     disable_help_subcommand = true,
+    after_long_help = include_str!("../manual.txt"),
     after_help = "Examples:\n  \
         pane-ident capture --tmux %3 > task.json\n  \
-        pane-ident verify --only match < task.json && tmux send-keys -t %3 'make' Enter"
+        pane-ident verify --only match -q < task.json && tmux send-keys -t %3 make Enter"
 )]
 pub struct Args {
     /// What is to be done

@@ -18,6 +18,7 @@ use records::{OutputArgs, duration};
 #[derive(Debug, clap::Parser)]
 #[command(
     version,
+    after_long_help = include_str!("../manual.txt"),
     after_help = "Examples:\n  \
         reap --until vanished \"$ident\"\n  \
         holder-scan --session-id \"$id\" --own-arg wrapper.js | reap"

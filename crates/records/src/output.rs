@@ -25,7 +25,7 @@ const HEADING: &str = "Output";
 /// The options about output that every tool has; to be flattened into its own.
 #[derive(Debug, Clone, Default, PartialEq, Eq, clap::Args)]
 pub struct OutputArgs {
-    /// Print only these values of each record (dotted: verdict.state), separated by tabs
+    /// Print only these values (dotted: verdict.state), separated by tabs
     #[arg(
         short = 'o',
         long = "output",
@@ -38,6 +38,7 @@ pub struct OutputArgs {
 
     /// With -o: print the values as words for the shell's eval
     #[arg(long, requires = "keys", conflicts_with = "human", help_heading = HEADING)]
+    #[arg(hide_short_help = true)]
     pub sh: bool,
 
     /// Print an aligned line a record, for eyes

@@ -21,18 +21,10 @@ use crate::decide::OnMissing;
         resume-id --discover --agent NAME --cwd DIR [--since TIME]\n       \
         resume-id --list-agents",
     after_help = "Examples:\n  \
-        eval \"set -- $(resume-id --agent claude --session-id \"$id\" --cwd \"$ws\" --sh -o argv)\"\n  \
+        eval \"set -- $(resume-id --row row.json --holders scan.jsonl --sh -o argv)\"\n  \
         holder-scan --session-id \"$id\" --own-arg wrapper.js |\n    \
         resume-id --row \"$row\" --holders - | reap | resume-id --exec --decision -",
-    after_long_help = "Exit status:\n  \
-        0  launch it: resume, assign, mint, spawn, or reclaim (end what is stale first)\n  \
-        1  do not: already_running, give_up; with --discover: no session\n  \
-        2  wrong usage: agent unknown, directory missing, id malformed\n  \
-        3  it cannot be told: neither launch it nor end anything\n\n\
-        Examples:\n  \
-        eval \"set -- $(resume-id --agent claude --session-id \"$id\" --cwd \"$ws\" --sh -o argv)\"\n  \
-        holder-scan --session-id \"$id\" --own-arg wrapper.js |\n    \
-        resume-id --row \"$row\" --holders - | reap | resume-id --exec --decision -"
+    after_long_help = include_str!("../manual.txt"),
 )]
 pub struct Args {
     /// The agent: claude, codex, opencode, gemini, qwen, pi, grok, hermes, copilot, agy,
@@ -58,6 +50,7 @@ pub struct Args {
 
     /// How old a scan or a decision may be
     #[arg(long, value_name = "DURATION", default_value = "30s", value_parser = duration::parse)]
+    #[arg(hide_short_help = true)]
     pub max_age: Duration,
 
     /// Exit records, one a line: detach's announcements, or your own
@@ -67,14 +60,17 @@ pub struct Args {
     /// So many deaths in a row, each before --min-uptime, and the session is begun anew, once
     #[arg(long, value_name = "N", default_value = "3")]
     #[arg(value_parser = clap::value_parser!(u64).range(1..=1000))]
+    #[arg(hide_short_help = true)]
     pub max_failures: u64,
 
     /// An agent that has lived this long is no crash loop
     #[arg(long, value_name = "DURATION", default_value = "8s", value_parser = duration::parse)]
+    #[arg(hide_short_help = true)]
     pub min_uptime: Duration,
 
     /// What to do where the conversation is lost
     #[arg(long, value_name = "WHAT", default_value = "mint")]
+    #[arg(hide_short_help = true)]
     pub on_missing: OnMissing,
 
     /// Claim the session, so that of two calls at the same moment one launches; claims are in DIR
@@ -88,30 +84,37 @@ pub struct Args {
         requires = "claim",
         allow_hyphen_values = true
     )]
+    #[arg(hide_short_help = true)]
     pub claimant: Option<String>,
 
     /// A variable of the environment that the agent will have (repeatable); without '=': not set
     #[arg(long, value_name = "NAME=VALUE")]
+    #[arg(hide_short_help = true)]
     pub agent_env: Vec<String>,
 
     /// Your own agents [default: ~/.config/muxutils/agents.json]
     #[arg(long, value_name = "FILE")]
+    #[arg(hide_short_help = true)]
     pub agents: Option<PathBuf>,
 
     /// An argument for a beginning: the full prompt (repeatable)
     #[arg(long, value_name = "ARG", allow_hyphen_values = true)]
+    #[arg(hide_short_help = true)]
     pub fresh_arg: Vec<String>,
 
     /// An argument for a continuation: the nudge (repeatable)
     #[arg(long, value_name = "ARG", allow_hyphen_values = true)]
+    #[arg(hide_short_help = true)]
     pub resume_arg: Vec<String>,
 
     /// Write the decision here, too, whole, before anything is launched
     #[arg(long, value_name = "FILE")]
+    #[arg(hide_short_help = true)]
     pub record: Option<PathBuf>,
 
     /// How long the agent's files may be read
     #[arg(long, value_name = "DURATION", default_value = "5s", value_parser = duration::parse)]
+    #[arg(hide_short_help = true)]
     pub timeout: Duration,
 
     /// Become the agent, if the decision and what reap said of it allow that
@@ -130,10 +133,12 @@ pub struct Args {
 
     /// With --discover: only what was written to since then (RFC 3339, or seconds since 1970)
     #[arg(long, value_name = "TIME", requires = "discover", value_parser = time)]
+    #[arg(hide_short_help = true)]
     pub since: Option<SystemTime>,
 
     /// Print the agents' table
     #[arg(long, conflicts_with_all = DECIDING, conflicts_with_all = ["agent", "cwd"])]
+    #[arg(hide_short_help = true)]
     pub list_agents: bool,
 
     #[command(flatten)]
