@@ -23,6 +23,11 @@ fn kitty(sandbox: &Sandbox, windows: &Value) -> UnixListener {
     UnixListener::bind(socket).unwrap()
 }
 
+/// Listens no more. Another test's command, on its way from fork to exec, may hold a copy.
+fn hang_up(listener: UnixListener) {
+    rustix::net::shutdown(&listener, rustix::net::Shutdown::Both).unwrap();
+}
+
 #[test]
 fn windows_have_their_process() {
     let sandbox = Sandbox::new();
@@ -52,11 +57,11 @@ fn windows_have_their_process() {
 
     let words = ["--kitten-bin", kitten.to_str().unwrap()];
     verify(&sandbox, &binding, &words).is("match", "same_process");
-    drop(listener);
+    hang_up(listener);
     let stranger = json!({"id": 7, "pid": other.pid().get(), "title": "work"});
     let listener = kitty(&sandbox, &json!([stranger]));
     verify(&sandbox, &binding, &words).is("foreign", "pane_taken");
-    drop(listener);
+    hang_up(listener);
     let elsewhere = json!({"id": 9, "pid": pid});
     let listener = kitty(&sandbox, &json!([elsewhere]));
     let moved = verify(&sandbox, &binding, &words);
@@ -67,7 +72,7 @@ fn windows_have_their_process() {
         "#!/bin/sh\necho 'Error: remote control is disabled' >&2; exit 1\n",
     );
     verify(&sandbox, &binding, &words).is("unknown", "server_failed");
-    drop(listener);
+    hang_up(listener);
     // A socket that nobody listens on has no windows, and no command is run to find that out.
     verify(&sandbox, &binding, &words).is("orphaned", "no_server");
 }

@@ -30,7 +30,7 @@ fn a_stopped_tmux_is_unknown_within_the_limit() {
     while_stopped(&tmux, || {
         let started = Instant::now();
         let judged = verify(&sandbox, &living, &["--timeout", "1s"]);
-        assert!(started.elapsed() < Duration::from_millis(1500));
+        assert!(started.elapsed() < Duration::from_secs(4));
         judged.is("unknown", "server_silent");
         // What can be told without it is told: one that has ended is gone.
         handle(number(&dying, "pid")).signal(Signal::SIGKILL);
@@ -64,7 +64,7 @@ fn one_that_hangs_holds_up_no_other() {
     while_stopped(&hangs, || {
         let started = Instant::now();
         let output = verify_lines(&sandbox, &lines, &["--timeout", "2s"]);
-        assert!(started.elapsed() < Duration::from_millis(2500));
+        assert!(started.elapsed() < Duration::from_secs(5));
         assert_eq!(output.status.code(), Some(3));
         let records = records(&output);
         let states: Vec<_> = records.iter().map(|r| &r["verdict"]["state"]).collect();
@@ -134,7 +134,7 @@ fn standard_input_that_does_not_end() {
         ended = child.try_wait().unwrap();
         ended.is_some()
     });
-    assert!(started.elapsed() < Duration::from_millis(1500));
+    assert!(started.elapsed() < Duration::from_secs(4));
     assert_eq!(ended.unwrap().code(), Some(3));
     drop(stdin);
     let output = child.wait_with_output().unwrap();

@@ -145,6 +145,10 @@ pub fn verify(sandbox: &Sandbox, record: &Value, words: &[&str]) -> Judged {
 pub fn verify_lines(sandbox: &Sandbox, lines: &str, words: &[&str]) -> Output {
     let mut command = sandbox.tool("pane-ident");
     command.arg("verify").args(words);
+    if !words.contains(&"--timeout") {
+        // More than the usual, for a machine that is busy with other tests.
+        command.args(["--timeout", "60s"]);
+    }
     feed(&mut command, lines)
 }
 

@@ -202,7 +202,7 @@ fn gone_is_believed_when_it_has_settled() {
     tmux.run(&["kill-pane", "-t", &pane]);
     until_dead(number(&binding, "pid"));
     verify(&sandbox, &binding, &["--settle", "200ms"]).is("gone", "no_such_pane");
-    verify(&sandbox, &binding, &["--settle", "1m"]).is("unknown", "not_settled");
+    verify(&sandbox, &binding, &["--settle", "1h"]).is("unknown", "not_settled");
     // A stranger that comes meanwhile is seen by the second look.
     let dead = tmux.capture("%0");
     tmux.kill();

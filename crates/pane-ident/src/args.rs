@@ -199,7 +199,8 @@ pub struct ExecArgs {
         value_name = "COMMAND",
         required = true,
         trailing_var_arg = true,
-        allow_hyphen_values = true
+        allow_hyphen_values = true,
+        value_hint = clap::ValueHint::CommandWithArguments
     )]
     pub command: Vec<OsString>,
 

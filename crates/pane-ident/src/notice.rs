@@ -10,8 +10,8 @@ use records::{Deadline, Failure};
 use rustix::event::{PollFd, PollFlags, poll};
 use rustix::io::Errno;
 
-/// How long helpers that still run have to end when a signal has come; all of it is to take less
-/// than 100 ms.
+/// How long the end of the helpers may take when a signal has come; all of it is to take less than
+/// 100 ms.
 const LAST_LIMIT: Duration = Duration::from_millis(80);
 
 /// Does `work` in a thread of its own. From two seconds on it says at the terminal, if there is
@@ -39,7 +39,7 @@ pub fn during<T: Send>(
             waiting.tick();
             if let Some(signal) = interrupts.take().first() {
                 drop(waiting);
-                helper::end_all(LAST_LIMIT);
+                helper::kill_all(LAST_LIMIT);
                 process::die_by(*signal);
                 return Err(Failure::failed("a signal that should end this has not"));
             }

@@ -4,12 +4,13 @@ use std::fmt;
 use std::io::{self, Read};
 use std::os::unix::process::CommandExt;
 use std::process::{Child, ChildStderr, ChildStdin, ChildStdout, Command, ExitStatus, Stdio};
-use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::{Mutex, MutexGuard, PoisonError, TryLockError};
 use std::time::{Duration, Instant};
 
 use nix::sys::signal::Signal;
 use rustix::event::{PollFd, PollFlags, poll};
 use rustix::io::Errno;
+use rustix::process::Pid as RawPid;
 
 use crate::sys;
 
@@ -64,7 +65,6 @@ impl From<io::Error> for HelperError {
 ///
 /// It could not be started, was too slow, or printed too much.
 pub fn run(command: &mut Command, deadline: Instant, limit: usize) -> Result<Ran, HelperError> {
-    let _running = Running::begin();
     command
         .stdin(Stdio::null())
         .stdout(Stdio::piped())
@@ -83,9 +83,12 @@ pub fn run(command: &mut Command, deadline: Instant, limit: usize) -> Result<Ran
         if err_open {
             fds.push(PollFd::new(&err, PollFlags::IN));
         }
-        let left = time_left(deadline)?;
+        let left = deadline.saturating_duration_since(Instant::now());
+        if left.is_zero() {
+            return Err(HelperError::Deadline);
+        }
         // A grandchild may hold the streams open after the helper itself has ended.
-        let step = left.min(STEP);
+        let step = left.min(Duration::from_millis(100));
         let timeout = rustix::time::Timespec::try_from(step).ok();
         let ready = match poll(&mut fds, timeout.as_ref()) {
             Ok(ready) => ready,
@@ -105,7 +108,10 @@ pub fn run(command: &mut Command, deadline: Instant, limit: usize) -> Result<Ran
         }
     }
     while !helper.has_ended()? {
-        let left = time_left(deadline)?;
+        let left = deadline.saturating_duration_since(Instant::now());
+        if left.is_zero() {
+            return Err(HelperError::Deadline);
+        }
         std::thread::sleep(left.min(Duration::from_millis(2)));
     }
     Ok(Ran {
@@ -113,50 +119,6 @@ pub fn run(command: &mut Command, deadline: Instant, limit: usize) -> Result<Ran
         stdout,
         stderr,
     })
-}
-
-/// How long a helper is waited for at once.
-const STEP: Duration = Duration::from_millis(20);
-
-/// Whether all helpers are to be ended.
-static ENDING: AtomicBool = AtomicBool::new(false);
-
-/// How many calls of [`run`] are under way.
-static RUNNING: AtomicUsize = AtomicUsize::new(0);
-
-/// One call of [`run`], counted as long as this lives. Made before the helper, it outlives it.
-struct Running;
-
-impl Running {
-    fn begin() -> Running {
-        RUNNING.fetch_add(1, Ordering::SeqCst);
-        Running
-    }
-}
-
-impl Drop for Running {
-    fn drop(&mut self) {
-        RUNNING.fetch_sub(1, Ordering::SeqCst);
-    }
-}
-
-/// Ends all helpers that [`run`] waits for, in whatever thread, each with its group, and waits for
-/// that up to `limit`. For a process that is about to end by a signal: from now on every helper
-/// is at its deadline.
-pub fn end_all(limit: Duration) {
-    ENDING.store(true, Ordering::SeqCst);
-    let until = Instant::now() + limit;
-    while RUNNING.load(Ordering::SeqCst) > 0 && Instant::now() < until {
-        std::thread::sleep(Duration::from_millis(2));
-    }
-}
-
-fn time_left(deadline: Instant) -> Result<Duration, HelperError> {
-    let left = deadline.saturating_duration_since(Instant::now());
-    if left.is_zero() || ENDING.load(Ordering::SeqCst) {
-        return Err(HelperError::Deadline);
-    }
-    Ok(left)
 }
 
 /// Reads once; `false` at the end of the stream.
@@ -168,6 +130,38 @@ fn take(from: &mut impl Read, into: &mut Vec<u8>, limit: usize) -> Result<bool, 
         return Err(HelperError::TooMuch);
     }
     Ok(length > 0)
+}
+
+/// The leaders of the groups of all helpers that have not been collected, so that their numbers
+/// are their own.
+static LEADERS: Mutex<Vec<RawPid>> = Mutex::new(Vec::new());
+
+fn leaders() -> MutexGuard<'static, Vec<RawPid>> {
+    LEADERS.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+fn raw_pid(child: &Child) -> RawPid {
+    RawPid::from_child(child)
+}
+
+/// KILL to the groups of all helpers, in whatever thread they are waited for: for a process that is
+/// about to end by a signal. The lock that this needs is waited for up to `limit`, since a program
+/// on a mount that hangs can hold up a start for ever.
+pub fn kill_all(limit: Duration) {
+    let until = Instant::now() + limit;
+    let leaders = loop {
+        match LEADERS.try_lock() {
+            Ok(leaders) => break leaders,
+            Err(TryLockError::Poisoned(poisoned)) => break poisoned.into_inner(),
+            Err(TryLockError::WouldBlock) if Instant::now() < until => {
+                std::thread::sleep(Duration::from_millis(1));
+            }
+            Err(TryLockError::WouldBlock) => return,
+        }
+    };
+    for &leader in leaders.iter() {
+        let _ = rustix::process::kill_process_group(leader, rustix::process::Signal::KILL);
+    }
 }
 
 /// A helper that runs beside its caller, as the leader of a process group of its own. The whole
@@ -190,7 +184,11 @@ impl Helper {
         }
         command.process_group(0);
         sys::as_helper(command);
-        Ok(Helper(Some(command.spawn()?)))
+        // Under the lock, so that none is started and unknown when all are to be ended.
+        let mut leaders = leaders();
+        let child = command.spawn()?;
+        leaders.push(raw_pid(&child));
+        Ok(Helper(Some(child)))
     }
 
     /// Its standard input, if that is a pipe and has not been taken before.
@@ -233,6 +231,8 @@ impl Helper {
         match self.0.take() {
             Some(mut child) => {
                 sys::kill_group_of(&child);
+                // Before it is collected and its number may come to mean another group.
+                leaders().retain(|leader| *leader != raw_pid(&child));
                 child.wait()
             }
             None => Err(io::Error::other("the helper was collected before")),

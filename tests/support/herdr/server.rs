@@ -144,6 +144,8 @@ fn listen(listener: &UnixListener, shared: &Arc<Mutex<Shared>>) {
         let frozen = {
             let mut shared = shared.lock().unwrap();
             if !shared.running {
+                // Another test's command, on its way from fork to exec, may hold a copy of it.
+                let _ = rustix::net::shutdown(listener, rustix::net::Shutdown::Both);
                 return;
             }
             if !shared.frozen {
