@@ -9,6 +9,7 @@ use agents::signs::{AGENTS, RESUME, SESSION_ID, Signs, id_in_path};
 use memchr::memmem;
 use process::{DescriptorInfo, FileId, Mounts, Pid, Reader, Unread, terminal_name};
 
+use crate::claims;
 use crate::evidence::{By, Evidence};
 use crate::json;
 use crate::live::{Request, Scope};
@@ -22,9 +23,6 @@ use crate::targets::FileTarget;
 pub struct Glance {
     /// The agent that the process calls itself.
     pub agent: Option<&'static Signs>,
-    /// Whether it had no arguments: a thread of the kernel, a dead process, or one between two
-    /// programs.
-    pub was_empty: bool,
     /// Whether its arguments may name what is asked for.
     pub is_near: bool,
     /// Whether it may be an agent under another name, and so have files of a session open.
@@ -79,6 +77,9 @@ impl<'a> Glancer<'a> {
                 Err(why) => self.note(pid, why, look),
             }
         }
+        if glance.is_near && self.request.scope == Scope::Asked && !self.request.question.mentions {
+            glance.is_near = self.claims_what_is_asked(pid);
+        }
         let targets = self.request.targets;
         if targets.needs_descriptors() {
             self.look_at_files(pid, &mut glance, look);
@@ -120,6 +121,19 @@ impl<'a> Glancer<'a> {
             || !targets.args.is_empty()
             || targets.needs_cwd()
             || self.request.scope != Scope::Asked
+    }
+
+    /// Whether a process whose arguments have the bytes of an asked id in them claims it. Most that
+    /// have are the shells and tools that ask.
+    fn claims_what_is_asked(&mut self, pid: Pid) -> bool {
+        let argv = self.reader.argv(pid).unwrap_or_default();
+        let exe = self.reader.exe(pid).ok().map(|exe| path::bytes_of(&exe));
+        let program = Program::of(&argv, exe.as_deref());
+        let ids = &self.request.question.ids;
+        let claims = claims::of_argv(&argv, &program);
+        claims
+            .iter()
+            .any(|claim| ids.iter().any(|id| id.is(&claim.id)))
     }
 
     fn wants_mentions(&self) -> bool {
@@ -333,13 +347,10 @@ impl Marks {
         }
     }
 
-    /// Looks at the bytes of an argument list.
+    /// Looks at the bytes of an argument list. Only the dead and the kernel's own have none.
     fn look_at_argv(&self, request: &Request<'_>, raw: &[u8]) -> Glance {
         if raw.is_empty() {
-            return Glance {
-                was_empty: true,
-                ..Glance::default()
-            };
+            return Glance::default();
         }
         let mut words = [&raw[..0]; LEADING];
         let mut count = 0;

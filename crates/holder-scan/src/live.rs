@@ -116,27 +116,19 @@ impl Scan<'_> {
         }
     }
 
-    /// Looks at those that are new, and at those that had no arguments before: a process has none
-    /// for a moment while it executes another program.
+    /// Looks at those that are new.
     fn glance_at(&mut self, pids: &[Pid]) -> Vec<Pid> {
         let mut new = Vec::new();
         for &pid in pids {
-            if self
-                .glances
-                .get(&pid)
-                .is_some_and(|glance| !glance.was_empty)
-            {
+            if self.glances.contains_key(&pid) {
                 continue;
             }
             if self.request.deadline.passed() {
                 break;
             }
-            let known = self.glances.contains_key(&pid);
             if let Some(glance) = self.glancer.glance(pid, &mut self.look) {
-                if !known || !glance.was_empty {
-                    new.push(pid);
-                }
                 self.glances.insert(pid, glance);
+                new.push(pid);
             }
         }
         new
@@ -299,7 +291,7 @@ impl Scan<'_> {
     /// Reads one process whole. Who it is and what it runs is read before and after the rest, so
     /// that no row is of two processes, or of two programs that one process has run.
     fn read_row(&mut self, pid: Pid) -> Option<Row> {
-        for left in (0..TRIES).rev() {
+        for _ in 0..TRIES {
             let before = self.reader.entry(pid).ok()?;
             if before.state.is_zombie() && self.reader.is_dead(&before) {
                 return None;
@@ -310,10 +302,7 @@ impl Scan<'_> {
             let Sight::Alive(handle) = self.here.look(pid) else {
                 return None;
             };
-            let after = handle.entry()?;
-            // A process between two programs has no arguments; few have none for good.
-            let settled = argv.as_ref().is_ok_and(|argv| !argv.is_empty()) || left == 0;
-            if after.start == before.start && argv == again && (settled || argv.is_err()) {
+            if handle.entry()?.start == before.start && argv == again {
                 row.argv = argv.ok();
                 row.ident = Some(handle.ident().clone());
                 self.add_registry(&mut row, &before);

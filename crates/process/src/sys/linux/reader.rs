@@ -1,13 +1,15 @@
 //! The process table, read from `/proc`.
 
 use std::fmt::Write as _;
-use std::fs::{self, File};
-use std::io::{self, Read};
+use std::fs;
+use std::io;
 use std::os::unix::ffi::OsStrExt as _;
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::PathBuf;
 use std::time::Duration;
 
+use rustix::buffer::spare_capacity;
+use rustix::fs::{Mode, OFlags};
 use rustix::io::Errno;
 
 use super::super::PipeEnd;
@@ -21,6 +23,9 @@ use crate::pid::Pid;
 /// process may have to wait in between for its turn.
 const EXEC_LOOKS: usize = 250;
 const EXEC_PAUSE: Duration = Duration::from_millis(1);
+
+/// The least room for a read. Some files of `/proc` come in pages.
+const MIN_READ: usize = 4096;
 
 /// Reads processes, one at a time, into buffers that are used again and again.
 ///
@@ -49,7 +54,7 @@ impl Reader {
         Reader {
             root: root.to_owned(),
             path: String::with_capacity(64),
-            bytes: Vec::with_capacity(4096),
+            bytes: Vec::with_capacity(2 * MIN_READ),
         }
     }
 
@@ -207,10 +212,24 @@ impl Reader {
     pub(super) fn read(&mut self, pid: Pid, what: &str) -> Result<(), Unread> {
         self.locate(pid, what);
         self.bytes.clear();
-        File::open(&self.path)
-            .and_then(|mut file| file.read_to_end(&mut self.bytes))
-            .map(|_| ())
-            .map_err(|error| Unread::of(&error))
+        self.read_all().map_err(|error| Unread::of(&error.into()))
+    }
+
+    /// Reads the file at the present path. The standard library would ask for its size and
+    /// position first, which a file of `/proc` does not have, and that is half of the time.
+    fn read_all(&mut self) -> rustix::io::Result<()> {
+        let flags = OFlags::RDONLY | OFlags::CLOEXEC;
+        let file = rustix::fs::open(self.path.as_str(), flags, Mode::empty())?;
+        loop {
+            if self.bytes.capacity() - self.bytes.len() < MIN_READ {
+                self.bytes.reserve(self.bytes.len().max(MIN_READ));
+            }
+            match rustix::io::read(&file, spare_capacity(&mut self.bytes)) {
+                Ok(0) => return Ok(()),
+                Ok(_) | Err(Errno::INTR) => {}
+                Err(error) => return Err(error),
+            }
+        }
     }
 
     fn locate(&mut self, pid: Pid, what: &str) {
