@@ -30,7 +30,8 @@ pub struct Args {
     #[arg(
         value_name = "COMMAND",
         required_unless_present = "sweep",
-        trailing_var_arg = true
+        trailing_var_arg = true,
+        value_hint = clap::ValueHint::CommandWithArguments
     )]
     pub command: Vec<OsString>,
 
