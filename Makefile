@@ -5,19 +5,21 @@
 #   make lint       formatting, clippy, shell scripts, manual pages
 #   make demo       the main job on real processes, in half a minute
 #   make soak       the long rounds of the races
+#   make man        manual pages and completions again, after a change of a command line
 #   make install    PREFIX=/usr/local DESTDIR=
 #   make uninstall  the same, undone
+#   make dist       a tarball that installs on a machine without Rust
 
-PREFIX  ?= /usr/local
-DESTDIR ?=
 CARGO   ?= cargo
 SOAK    ?= 20
+TARGET  := $${CARGO_TARGET_DIR:-target}
+BIN     := $(TARGET)/release
 
 TOOLS := $(sort $(basename $(notdir $(wildcard crates/bin/*.rs))))
 SHELL_SCRIPTS := .ci/run $(wildcard tests/*.sh)
 
 # The commands that the tests use on real processes, and the packages that have them.
-NEEDS := bash jq python3 script setpriv socat strace tmux unshare
+NEEDS := bash fish jq python3 script setpriv socat strace tmux unshare zsh
 LINT_NEEDS := mandoc shellcheck
 APT_jq := jq
 APT_mandoc := mandoc
@@ -30,7 +32,7 @@ APT_strace := strace
 APT_tmux := tmux
 APT_unshare := util-linux
 
-.PHONY: all build release test lint demo soak install uninstall clean needs lint-needs
+.PHONY: all build release test lint demo soak man dist clean needs lint-needs
 all: release
 
 build:
@@ -68,15 +70,28 @@ lint: lint-needs
 	set -e; for page in man/*.[1-9]; do [ ! -e "$$page" ] || mandoc -T lint -W warning "$$page"; done
 
 demo: build
-	@tests/demo.sh "$${CARGO_TARGET_DIR:-target}/debug"
+	@tests/demo.sh "$(TARGET)/debug"
 
+man:
+	MUXUTILS_BLESS=1 $(CARGO) test --locked --test docs -- pages completions
+
+# What the files are and where they go.
+include crates/bin/install.mk
 install: release
-	install -d "$(DESTDIR)$(PREFIX)/bin"
-	set -e; for tool in $(TOOLS); do \
-	  install -m 755 "$${CARGO_TARGET_DIR:-target}/release/$$tool" "$(DESTDIR)$(PREFIX)/bin/$$tool"; done
 
-uninstall:
-	set -e; for tool in $(TOOLS); do rm -f "$(DESTDIR)$(PREFIX)/bin/$$tool"; done
+# One folder with all that is installed, the licence, and install.mk as its Makefile.
+VERSION = $(shell sed -n 's/^version = "\(.*\)"/\1/p' Cargo.toml | head -n 1)
+HOST    = $(shell rustc -vV | sed -n 's/^host: //p')
+dist: PACK := muxutils-$(VERSION)-$(HOST)
+dist: release
+	rm -rf "$(TARGET)/dist/$(PACK)"
+	install -d "$(TARGET)/dist/$(PACK)/bin" "$(TARGET)/dist/$(PACK)/man"
+	install -m 755 $(TOOLS:%="$(BIN)/%") "$(TARGET)/dist/$(PACK)/bin"
+	install -m 644 man/*.[1-9] "$(TARGET)/dist/$(PACK)/man"
+	cp -R completions LICENSE README.md "$(TARGET)/dist/$(PACK)"
+	cp crates/bin/install.mk "$(TARGET)/dist/$(PACK)/Makefile"
+	tar -C "$(TARGET)/dist" -czf "$(TARGET)/dist/$(PACK).tar.gz" "$(PACK)"
+	@echo "$(TARGET)/dist/$(PACK).tar.gz"
 
 clean:
 	$(CARGO) clean
