@@ -56,7 +56,7 @@ fn who_cannot_be_proved_is_not_touched() {
         stop_runner "$pid" "${ident%:*}:1"; echo $?
         kill -0 "$pid" && echo lives
         kill -KILL "$pid"
-        until group=$(ps -o stat= -p "$pid"); [ -z "$group" ]; do sleep 0.05; done
+        until [ -z "$(ps -o stat= -p "$pid")" ]; do sleep 0.05; done
         stop_runner "$pid" "$ident"; echo $?
         kill -0 "$(cat child)" && echo lives
         kill -KILL "$(cat child)"

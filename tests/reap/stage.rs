@@ -31,7 +31,7 @@ impl Stage {
     }
 
     fn of(sandbox: &Sandbox, script: &str, by: &[&str]) -> Stage {
-        let names = sandbox.path(&format!("names-{}", uuid()));
+        let names = sandbox.path(&format!("names-{}", next_number()));
         let mut command = Command::new(by[0]);
         command
             .args(&by[1..])
@@ -86,7 +86,7 @@ impl Stage {
     }
 }
 
-fn uuid() -> u64 {
+fn next_number() -> u64 {
     use std::sync::atomic::{AtomicU64, Ordering};
     static NEXT: AtomicU64 = AtomicU64::new(0);
     NEXT.fetch_add(1, Ordering::Relaxed)

@@ -183,7 +183,7 @@ fn a_parent_that_never_waits() {
 fn a_leader_that_is_a_zombie_still_names_its_group() {
     let sandbox = Sandbox::new();
     let stage = Stage::new(&sandbox, FAMILY);
-    process_kill(stage.pid("root"));
+    kill_only(stage.pid("root"));
     until("the leader is a zombie", || {
         state(stage.pid("root")) == Some('Z')
     });
@@ -193,7 +193,7 @@ fn a_leader_that_is_a_zombie_still_names_its_group() {
     assert!(!stage.lives("one") && !stage.lives("two"));
     // The number is its own as well, while the zombie is there.
     let stage = Stage::new(&sandbox, FAMILY);
-    process_kill(stage.pid("root"));
+    kill_only(stage.pid("root"));
     until("the leader is a zombie", || {
         state(stage.pid("root")) == Some('Z')
     });
@@ -201,7 +201,7 @@ fn a_leader_that_is_a_zombie_still_names_its_group() {
     assert!(!stage.lives("one") && !stage.lives("two"));
 }
 
-fn process_kill(pid: i32) {
+fn kill_only(pid: i32) {
     let pid = nix::unistd::Pid::from_raw(pid);
     nix::sys::signal::kill(pid, nix::sys::signal::Signal::SIGKILL).unwrap();
 }
@@ -316,8 +316,8 @@ if os.fork() == 0:
         time.sleep(600)
     os._exit(0)
 os.wait()
-while \"worker\" not in open(os.environ[\"NAMES\"], \"a+\").read() and not time.sleep(0.01):
-    if \"worker\" in open(os.environ[\"NAMES\"]).read(): break
+while not os.path.exists(os.environ[\"NAMES\"]) or \"worker\" not in open(os.environ[\"NAMES\"]).read():
+    time.sleep(0.01)
 print(\"ready\", file=open(os.environ[\"NAMES\"], \"a\"), flush=True)
 time.sleep(600)'";
     let stage = Stage::new(&sandbox, &format!("export ROOT=$$; {script}"));
