@@ -5,7 +5,7 @@ use std::io::Write as _;
 use std::os::unix::process::ExitStatusExt as _;
 use std::process::{Command, Output, Stdio};
 
-use process::{Here, Identity, Pid};
+use process::{Here, Identity, Pid, Reader, Signal, Table};
 use serde_json::{Value, json};
 
 use crate::support::{Killed, Sandbox, bin, lives, records, until};
@@ -83,6 +83,24 @@ impl Stage {
     /// The process record of one of them.
     pub fn record(&self, name: &str) -> Value {
         json!({"type": "process", "pid": self.pid(name), "ident": self.ident(name)})
+    }
+}
+
+/// Whoever is in the root's session or group and was not told of is ended as well. Until the root is
+/// collected, the number is its own.
+impl Drop for Stage {
+    fn drop(&mut self) {
+        let Some(child) = self.child.take() else {
+            return;
+        };
+        let root = child.0.id() as i32;
+        let table = Table::read(&mut Reader::new()).unwrap();
+        let members = table.entries().iter();
+        for entry in members.filter(|entry| entry.sid == root || entry.pgid == root) {
+            if let Ok(handle) = Here::new().open(entry.pid) {
+                handle.signal(Signal::SIGKILL);
+            }
+        }
     }
 }
 
