@@ -171,3 +171,17 @@ fn words_for_a_shell() {
             .starts_with("assign ")
     );
 }
+
+#[test]
+fn a_reader_that_does_not_read_is_not_waited_for() {
+    let home = Home::new();
+    // The pipe is full before anything is said, and whoever fills it goes on trying.
+    let script = r#"exec 3> >(exec sleep 600); slow=$!
+        yes >&3 & full=$!
+        until grep -q ') S' /proc/$full/stat; do :; done
+        resume-id --agent claude --session-id $id --cwd $ws --timeout 300ms >&3; echo $?
+        kill $full $slow"#;
+    let output = home.bash(script).output().unwrap();
+    let said = String::from_utf8(output.stdout.clone()).unwrap();
+    assert_eq!(said, "3\n", "{output:?}");
+}

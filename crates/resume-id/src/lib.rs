@@ -313,8 +313,13 @@ fn publish(
         files::write_whole(file, &line)?;
     }
     let mut output = output(args);
-    output.emit(&decision)?;
-    output.finish()
+    output.set_deadline(deadline(args));
+    let printed = output.emit(&decision).and_then(|()| output.finish());
+    printed.map_err(|failure| match failure.status() {
+        // Nobody has read the decision, so nobody may act on it.
+        Status::Deadline => Failure::unknown(failure.message()),
+        _ => failure,
+    })
 }
 
 fn read_row(path: &Path) -> Result<Row, Failure> {
