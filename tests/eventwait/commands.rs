@@ -102,10 +102,10 @@ fn a_caller_that_ignores_dead_children_does_not_hide_success() {
     let sandbox = Sandbox::new();
     let tool = env!("CARGO_BIN_EXE_eventwait");
     let script = format!("trap '' CHLD; exec {tool} --timeout 20 --cmd true");
-    let status = std::process::Command::new("bash")
+    let output = std::process::Command::new("bash")
         .args(["-c", &script])
         .current_dir(sandbox.path(""))
-        .status()
+        .output()
         .unwrap();
-    assert_eq!(status.code(), Some(0));
+    assert_eq!(output.status.code(), Some(0), "{output:?}");
 }

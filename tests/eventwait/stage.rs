@@ -55,6 +55,8 @@ pub struct Waited {
     /// The record of its summary; `null` where it said none.
     pub summary: Value,
     pub took: Duration,
+    /// When it was gone.
+    pub gone: Instant,
     /// How late this machine was meanwhile with things that were due.
     pub noise: Duration,
 }
@@ -135,7 +137,8 @@ impl Waiting {
     #[track_caller]
     pub fn finish(mut self) -> Waited {
         let status = self.child.wait().unwrap();
-        let took = self.started.elapsed();
+        let gone = Instant::now();
+        let took = gone - self.started;
         let noise = self.noise.stop() + self.birth.max(a_process()) * 2;
         let left = marked(&self.mark);
         assert!(left.is_empty(), "left behind: {left:?}");
@@ -154,6 +157,7 @@ impl Waiting {
             summary: summary.map_or(Value::Null, |line| serde_json::from_str(line).unwrap()),
             stderr,
             took,
+            gone,
             noise,
         }
     }
@@ -188,6 +192,14 @@ impl Waited {
     #[track_caller]
     pub fn gone_at(&self, deadline: Duration) -> &Waited {
         assert!(self.took <= deadline + AFTER + self.noise, "{self:?}");
+        self
+    }
+
+    /// Asserts that it was gone this long after a moment, plus what the machine was late with.
+    #[track_caller]
+    pub fn gone_after(&self, moment: Instant, within: Duration) -> &Waited {
+        let after = self.gone.saturating_duration_since(moment);
+        assert!(after <= within + self.noise, "{after:?}: {self:?}");
         self
     }
 

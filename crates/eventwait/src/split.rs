@@ -89,29 +89,27 @@ impl Splitter {
     }
 
     /// The next line whose end has come; `None` if more bytes are needed.
-    pub fn next(&mut self) -> Option<Piece<'_>> {
-        loop {
-            let unread = &self.buffer[self.start..self.end];
-            match memchr(b'\n', &unread[self.searched..]) {
-                Some(newline) => {
-                    let (start, length) = (self.start, self.searched + newline);
-                    let at = self.position;
-                    self.drop_bytes(length + 1);
-                    if std::mem::take(&mut self.skipping) || length > self.max_line {
-                        return Some(Piece::TooLong);
-                    }
-                    let bytes = &self.buffer[start..start + length];
-                    return Some(Piece::Line { bytes, at });
+    pub fn next_piece(&mut self) -> Option<Piece<'_>> {
+        let unread = &self.buffer[self.start..self.end];
+        match memchr(b'\n', &unread[self.searched..]) {
+            Some(newline) => {
+                let (start, length) = (self.start, self.searched + newline);
+                let at = self.position;
+                self.drop_bytes(length + 1);
+                if std::mem::take(&mut self.skipping) || length > self.max_line {
+                    return Some(Piece::TooLong);
                 }
-                None if self.skipping || unread.len() > self.max_line => {
-                    self.skipping = true;
-                    self.drop_bytes(unread.len());
-                    return None;
-                }
-                None => {
-                    self.searched = unread.len();
-                    return None;
-                }
+                let bytes = &self.buffer[start..start + length];
+                Some(Piece::Line { bytes, at })
+            }
+            None if self.skipping || unread.len() > self.max_line => {
+                self.skipping = true;
+                self.drop_bytes(unread.len());
+                None
+            }
+            None => {
+                self.searched = unread.len();
+                None
             }
         }
     }
@@ -178,7 +176,7 @@ mod tests {
         let mut pieces = Vec::new();
         for bytes in stream.chunks(step) {
             splitter.feed(bytes);
-            while let Some(piece) = splitter.next() {
+            while let Some(piece) = splitter.next_piece() {
                 pieces.push(seen(piece));
             }
         }
@@ -226,12 +224,15 @@ mod tests {
         let block = vec![b'x'; CHUNK];
         for _ in 0..1000 {
             splitter.feed(&block);
-            assert_eq!(splitter.next(), None);
+            assert_eq!(splitter.next_piece(), None);
         }
         splitter.feed(b"\nend\n");
-        assert_eq!(splitter.next(), Some(Piece::TooLong));
+        assert_eq!(splitter.next_piece(), Some(Piece::TooLong));
         let at = 1000 * CHUNK as u64 + 1;
-        assert_eq!(splitter.next(), Some(Piece::Line { bytes: b"end", at }));
+        assert_eq!(
+            splitter.next_piece(),
+            Some(Piece::Line { bytes: b"end", at })
+        );
         assert!(
             splitter.buffer.len() <= 4 << 20,
             "{}",

@@ -60,7 +60,7 @@ pub use limit::raise_descriptor_limit;
 pub use nix::sys::signal::Signal;
 pub use pid::{NotAPid, Pid};
 pub use record::{Named, ProcessRecord, Ready, Status};
-pub use socket::{SocketPath, probe_socket};
+pub use socket::{SocketPath, probe_socket, stream_socket};
 pub use sys::{
     Mounts, Peer, PipeEnd, Reader, Watch, become_subreaper, collect_adopted, concealment, file_at,
     file_locks, kernel_path, peer, socket_ends, tcp_listeners, terminal_called, terminal_name,

@@ -73,8 +73,13 @@ pub fn probe_socket(path: &SocketPath) -> std::io::Result<Option<Peer>> {
     }
 }
 
-/// A stream socket that never waits. In three steps, since macOS has no flags for it.
-fn stream_socket() -> std::io::Result<OwnedFd> {
+/// A Unix stream socket that never waits and is closed on exec. In three steps, since macOS has no
+/// flags for it.
+///
+/// # Errors
+///
+/// No descriptor is left.
+pub fn stream_socket() -> std::io::Result<OwnedFd> {
     let socket = rustix::net::socket(AddressFamily::UNIX, SocketType::STREAM, None)?;
     rustix::io::fcntl_setfd(&socket, FdFlags::CLOEXEC)?;
     rustix::io::ioctl_fionbio(&socket, true)?;

@@ -171,7 +171,7 @@ impl Follow {
         };
         let length = file.read()?;
         let generation = self.generation;
-        while let Some(piece) = file.lines.next() {
+        while let Some(piece) = file.lines.next_piece() {
             if !intake.piece(&piece, generation) {
                 return Ok(Read::Enough);
             }

@@ -310,7 +310,7 @@ impl Herdr {
         // A server that has gone may have answered before.
         let _ = stream.send();
         let read = stream.read();
-        let message = match (stream.lines.next(), read) {
+        let message = match (stream.lines.next_piece(), read) {
             (Some(Piece::Line { bytes, .. }), _) => parse_message(bytes),
             (None, Read::Some) => return Ok(true),
             (None, Read::Nothing) => return Ok(false),
@@ -415,14 +415,14 @@ impl Source for Herdr {
         self.subscription = Some(stream);
         loop {
             // The subscription is given up where it was refused.
-            let piece = self
-                .subscription
-                .as_mut()
-                .and_then(|stream| match stream.lines.next() {
-                    Some(Piece::Line { bytes, .. }) => Some(Some(bytes.to_vec())),
-                    Some(Piece::TooLong) => Some(None),
-                    None => None,
-                });
+            let piece =
+                self.subscription
+                    .as_mut()
+                    .and_then(|stream| match stream.lines.next_piece() {
+                        Some(Piece::Line { bytes, .. }) => Some(Some(bytes.to_vec())),
+                        Some(Piece::TooLong) => Some(None),
+                        None => None,
+                    });
             let taken = match piece {
                 None => break,
                 Some(None) => {

@@ -75,7 +75,7 @@ impl Source for Socket {
             intake.armed();
         }
         let read = stream.read();
-        while let Some(piece) = stream.lines.next() {
+        while let Some(piece) = stream.lines.next_piece() {
             match take(&piece, &mut self.ack, intake) {
                 Ok(true) => {}
                 Ok(false) => return Turn::Idle,

@@ -82,7 +82,7 @@ impl Source for Stdin {
         }
         self.lines.feed(&chunk);
         let _ = self.spent.try_send(chunk);
-        while let Some(piece) = self.lines.next() {
+        while let Some(piece) = self.lines.next_piece() {
             if !intake.piece(&piece, 0) {
                 break;
             }

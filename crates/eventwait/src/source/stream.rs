@@ -6,7 +6,7 @@ use std::path::Path;
 
 use rustix::fs::{Mode, OFlags};
 use rustix::io::Errno;
-use rustix::net::{AddressFamily, RecvFlags, SendFlags, SocketAddrUnix, SocketFlags, SocketType};
+use rustix::net::{RecvFlags, SendFlags, SocketAddrUnix};
 
 use super::Wakers;
 use crate::split::Splitter;
@@ -27,8 +27,7 @@ pub enum Attempt {
 /// # Errors
 /// No descriptor is left, or the path is too long for an address and there is no way around that.
 pub fn connect(path: &Path) -> io::Result<Attempt> {
-    let flags = SocketFlags::CLOEXEC | SocketFlags::NONBLOCK;
-    let socket = rustix::net::socket_with(AddressFamily::UNIX, SocketType::STREAM, flags, None)?;
+    let socket = process::stream_socket()?;
     let connected = match SocketAddrUnix::new(path) {
         Ok(address) => rustix::net::connect(&socket, &address),
         Err(Errno::NAMETOOLONG) => connect_through_folder(&socket, path)?,
@@ -112,7 +111,7 @@ impl Stream {
             .get(self.sent..)
             .filter(|rest| !rest.is_empty())
         {
-            match rustix::net::send(&self.socket, rest, SendFlags::NOSIGNAL) {
+            match rustix::net::send(&self.socket, rest, SendFlags::empty()) {
                 Ok(length) => self.sent += length,
                 Err(Errno::AGAIN) => return Ok(false),
                 Err(Errno::INTR) => {}

@@ -359,7 +359,10 @@ impl Source for TmuxEvents {
         }
         let read = client.read();
         loop {
-            let piece = self.client.as_mut().and_then(|client| client.lines.next());
+            let piece = self
+                .client
+                .as_mut()
+                .and_then(|client| client.lines.next_piece());
             let line = match piece {
                 Some(Piece::Line { bytes, .. }) => bytes.to_vec(),
                 Some(Piece::TooLong) => {
