@@ -19,7 +19,7 @@ TOOLS := $(sort $(basename $(notdir $(wildcard crates/bin/*.rs))))
 SHELL_SCRIPTS := .ci/run $(wildcard tests/*.sh)
 
 # The commands that the tests use on real processes, and the packages that have them.
-NEEDS := bash fish jq python3 script setpriv socat strace tmux unshare zsh
+NEEDS := bash fish jq parallel python3 script setpriv socat ssh sshd strace tmux unshare zsh
 LINT_NEEDS := mandoc shellcheck
 APT_jq := jq
 APT_mandoc := mandoc
@@ -28,6 +28,8 @@ APT_script := bsdutils
 APT_setpriv := util-linux
 APT_shellcheck := shellcheck
 APT_socat := socat
+APT_ssh := openssh-client
+APT_sshd := openssh-server
 APT_strace := strace
 APT_tmux := tmux
 APT_unshare := util-linux
@@ -41,7 +43,10 @@ build:
 release:
 	$(CARGO) build --locked --release
 
-# One target a command: there, or installed, or a failure that names the package.
+# One target a command: there, or installed, or a failure that names the package. No package is to
+# start a service (RUNLEVEL), and a command may be one that is not on a user's PATH (sshd).
+need-%: export RUNLEVEL := 1
+need-%: export PATH := $(PATH):/usr/sbin
 need-%:
 	@command -v $* >/dev/null || { \
 	  echo "make: needs $* (package $(or $(APT_$*),$*))" >&2; \

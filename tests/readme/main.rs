@@ -9,8 +9,8 @@ mod herdr;
 mod support;
 
 mod blocks;
+mod lines;
 mod stage;
-mod table;
 
 use std::process::{Command, Output};
 
@@ -96,6 +96,7 @@ fn words(record: &Value) -> impl Iterator<Item = (&'static str, Option<&Value>)>
         "/action",
         "/then",
         "/holders",
+        "/verdict",
         "/verdict/state",
         "/verdict/reason",
         "/signal",
@@ -108,7 +109,11 @@ fn words(record: &Value) -> impl Iterator<Item = (&'static str, Option<&Value>)>
         "/data/agent_status",
         "/artifact/state",
     ];
-    places.into_iter().map(|at| (at, record.pointer(at)))
+    let word = |at| (at, record.pointer(at));
+    places
+        .into_iter()
+        .map(word)
+        .filter(|(_, word)| !word.is_some_and(Value::is_object))
 }
 
 /// Makes every target of a Makefile, in their order.

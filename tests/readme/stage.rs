@@ -8,6 +8,16 @@ use serde_json::{Value, json};
 use crate::herdr::Herdr;
 use crate::support::{Killed, Sandbox, bin_dir, until};
 
+/// A server for ssh(1) on this machine, one a connection, without a port. The folder that it wants
+/// to find when it is root is there only for it.
+const SSHD: &str = r#"#!/bin/sh
+sshd=$(PATH=$PATH:/usr/sbin command -v sshd)
+set -- "$sshd" -i -f "$HOME/sshd_config"
+[ "$(id -u)" -ne 0 ] || set -- unshare -m \
+  sh -c 'mount -t tmpfs none /run && mkdir -m 755 /run/sshd && exec "$@"' sh "$@"
+exec "$@"
+"#;
+
 const SERVER: &str = "#!/usr/bin/env python3
 import socket
 server = socket.socket(socket.AF_UNIX)
@@ -63,6 +73,9 @@ impl Stage {
         if mentions("w1:p1") {
             stage.herdr = Some(blocked_agent());
         }
+        if mentions("ssh ") {
+            stage.serve_ssh();
+        }
         if mentions("wrapper.sh") {
             stage._wrapper = Some(stage.start_wrapper());
         }
@@ -88,6 +101,28 @@ impl Stage {
         let output = self.run("tmux -f /dev/null new-session -d -P -F '#{pane_id}' cat -");
         assert!(output.status.success(), "{output:?}");
         String::from_utf8(output.stdout).unwrap().trim().to_owned()
+    }
+
+    /// Any name of a host is this machine, with the tools on its PATH.
+    fn serve_ssh(&self) {
+        let keys = "for key in host user; do ssh-keygen -q -t ed25519 -N '' -f $key; done";
+        assert!(self.run(keys).status.success());
+        let proxy = self.sandbox.script("sshd", SSHD);
+        let root = self.root();
+        let (root, proxy) = (root.display(), proxy.display());
+        let server = format!(
+            "HostKey {root}/host\nAuthorizedKeysFile {root}/user.pub\nStrictModes no\n\
+             UsePAM no\nPidFile none\nSetEnv PATH={}:/usr/bin:/bin\n",
+            bin_dir().display()
+        );
+        std::fs::write(self.path("sshd_config"), server).unwrap();
+        let client = format!(
+            "ProxyCommand {proxy}\nIdentityFile {root}/user\nIdentitiesOnly yes\n\
+             StrictHostKeyChecking no\nUserKnownHostsFile /dev/null\nLogLevel ERROR\n"
+        );
+        std::fs::write(self.path("ssh_config"), client).unwrap();
+        let ssh = "#!/bin/sh\nPATH=${PATH#*:} exec ssh -F \"$HOME/ssh_config\" \"$@\"\n";
+        self.sandbox.script("bin/ssh", ssh);
     }
 
     /// A wrapper that holds the session, whose conversation is there.
