@@ -709,6 +709,17 @@ fn a_shared_daemon_is_never_own() {
 }
 
 #[test]
+fn a_supervisor_of_several_sessions_is_never_own() {
+    let agent = |pid, id: &str| process(pid, 100, json!(["claude", "--session-id", id]));
+    let start = process(100, 1, wrapper(&config(&["/w/start.sh"])));
+    let rows = [start, agent(101, A), agent(102, B)];
+    assert_eq!(told(&rows[..2], &question(A)), "Own 101 OwnActive");
+    assert_eq!(told(&rows, &question(A)), "Foreign 101 Foreign");
+    let (_, judgement) = ask(&rows, &question(A));
+    assert!(judgement.findings[0].shared);
+}
+
+#[test]
 fn not_having_looked_is_not_free() {
     let (_, judgement) = ask(&[process(1, 0, json!(["node", "server.js"]))], &question(A));
     assert_eq!(judgement.verdict(true), Verdict::Free);
@@ -742,6 +753,13 @@ fn own_by_record_is_own_by_tree() {
         );
     }
     assert_eq!(told(&rows, &asked(77)), "Foreign 101 Foreign");
+    let snapshot = snapshot(&rows);
+    let own = crate::judge::own(&snapshot, &asked(100), &|_| None);
+    let roots: Vec<i32> = own
+        .iter()
+        .map(|own| snapshot.rows[own.row].pid.get())
+        .collect();
+    assert_eq!(roots, [100], "and nothing above it");
 }
 
 #[test]

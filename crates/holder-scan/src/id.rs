@@ -50,38 +50,42 @@ impl SessionId {
     /// Whether the bytes of this id are anywhere in `bytes`, also inside of a longer word: the
     /// quick look that says which processes are worth a closer one.
     pub fn is_near(&self, bytes: &[u8]) -> bool {
-        self.starts(bytes).next().is_some()
+        self.find(bytes, 0).is_some()
     }
 
-    /// Whether `bytes` holds this id as a word of its own: what is before and after it is no
-    /// letter, digit, `-` or `_` (a `_` may stand before it: `TIME_ID.jsonl`).
+    /// Whether `bytes` holds this id as a word of its own: no letter or digit is before it (`_` and
+    /// `-` may be, as in `rollout-TIME-ID.jsonl`), and none, nor `-` nor `_`, is after it.
     pub fn is_in(&self, bytes: &[u8]) -> bool {
-        self.starts(bytes).any(|start| {
+        let mut from = 0;
+        while let Some(start) = self.find(bytes, from) {
             let before = start.checked_sub(1).and_then(|at| bytes.get(at));
             let after = bytes.get(start + self.text.len());
-            let inside = |byte: Option<&u8>, also: &[u8]| {
-                byte.is_some_and(|byte| byte.is_ascii_alphanumeric() || also.contains(byte))
-            };
-            // `rollout-TIME-ID.jsonl`: of what may stand before an id, only letters and digits
-            // make a longer word. (`-rID` is an argument of its own kind.)
-            !inside(before, b"") && !inside(after, b"-_")
-        })
+            let longer = before.is_some_and(u8::is_ascii_alphanumeric)
+                || after.is_some_and(|byte| byte.is_ascii_alphanumeric() || b"-_".contains(byte));
+            if !longer {
+                return true;
+            }
+            from = start + 1;
+        }
+        false
     }
 
-    /// Where this id's bytes start in `bytes`.
-    fn starts<'a>(&'a self, bytes: &'a [u8]) -> Box<dyn Iterator<Item = usize> + 'a> {
+    /// Where this id's bytes first start in `bytes`, not before `from`.
+    fn find(&self, bytes: &[u8], from: usize) -> Option<usize> {
+        let rest = bytes.get(from..)?;
         if !self.is_uuid {
-            return Box::new(memmem::find_iter(bytes, self.text.as_bytes()));
+            return memmem::find(rest, self.text.as_bytes()).map(|start| from + start);
         }
         // Case aside, the first dash is the first byte of a UUID that can be searched for.
-        Box::new(memchr::memchr_iter(b'-', bytes).filter_map(|dash| {
+        memchr::memchr_iter(b'-', rest).find_map(|dash| {
             let start = dash.checked_sub(FIRST_DASH)?;
-            let word = bytes.get(start..start + self.text.len())?;
-            self.is(word).then_some(start)
-        }))
+            let word = rest.get(start..start + self.text.len())?;
+            self.is(word).then_some(from + start)
+        })
     }
 }
 
+/// Where a UUID has its first dash.
 const FIRST_DASH: usize = 8;
 
 /// Whether `word` has the form of a UUID, of whatever version.

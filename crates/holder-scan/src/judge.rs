@@ -152,7 +152,9 @@ pub fn judge(snapshot: &Snapshot, question: &Question, resolve: Resolve<'_>) -> 
 pub fn own(snapshot: &Snapshot, question: &Question, resolve: Resolve<'_>) -> Vec<Finding> {
     let judge = Judge::new(snapshot, question, resolve);
     let is_own = |at: usize| {
-        judge.owner(&Tree::alone(at), false) == Class::Own
+        let is_meant = question.criteria.records.is_none() || judge.is_recorded(at);
+        is_meant
+            && judge.owner(&Tree::alone(at), false) == Class::Own
             && !snapshot.family.contains(&judge.members[at].row.pid)
     };
     let own: Vec<bool> = (0..judge.members.len()).map(is_own).collect();
@@ -287,7 +289,7 @@ impl<'a> Judge<'a> {
             .into_iter()
             .zip(trees)
             .map(|((at, evidence), tree)| {
-                let shared = shared.contains(&tree.root) || self.members[tree.root].is_shared();
+                let shared = shared.contains(&tree.root) || self.serves_several(tree.root);
                 let class = self.class(at, &tree, shared);
                 Finding {
                     row: at,
@@ -301,6 +303,27 @@ impl<'a> Judge<'a> {
                 }
             })
             .collect()
+    }
+
+    /// Whether ending the tree of `root` would end more than one session: the root has several, or
+    /// agents of several are below it. What an agent's tools have started is the agent's.
+    fn serves_several(&self, root: usize) -> bool {
+        let member = &self.members[root];
+        if member.is_shared() {
+            return true;
+        }
+        let mut below = Vec::new();
+        if member.program.agent.is_none() {
+            below = claimed::fronts(&self.members, root);
+        }
+        let fronts = below
+            .iter()
+            .flat_map(|&front| self.members[front].current());
+        let mut ids = fronts.chain(member.current()).filter(|claim| claim.is_id);
+        let Some(first) = ids.next() else {
+            return false;
+        };
+        ids.any(|claim| !claim.id.eq_ignore_ascii_case(&first.id))
     }
 
     /// Who owns the kernel's lock for the session.

@@ -19,7 +19,8 @@ pub struct Tree {
     pub primary: usize,
     /// Whether an agent lives in it.
     pub active: bool,
-    /// The age of the youngest process below the wrapper that is not an agent's tool.
+    /// The age of the youngest agent below the wrapper, or, where none lives, of the youngest
+    /// process.
     pub youngest_child: Option<Duration>,
     /// The holder and its ancestors up to the root.
     pub line: Vec<usize>,
@@ -85,7 +86,9 @@ impl Scene<'_> {
             root,
             primary: self.primary(root, &agents, root_is_agent),
             active: root_is_agent || !agents.is_empty(),
-            youngest_child: (!root_is_agent).then(|| self.youngest(root)).flatten(),
+            youngest_child: (!root_is_agent)
+                .then(|| self.youngest(root, &agents))
+                .flatten(),
             line,
         }
     }
@@ -192,15 +195,17 @@ impl Scene<'_> {
         found
     }
 
-    fn youngest(&self, root: usize) -> Option<Duration> {
-        let mut youngest: Option<Duration> = None;
-        self.walk_below(root, |at| {
-            if let Some(age) = self.members[at].row.age {
-                youngest = Some(youngest.map_or(age, |other| other.min(age)));
-            }
-            !self.is_agent(at, root)
-        });
-        youngest
+    /// The age of the youngest agent below the wrapper; where none lives, of the youngest process.
+    fn youngest(&self, root: usize, agents: &[usize]) -> Option<Duration> {
+        let mut below = agents.to_vec();
+        if below.is_empty() {
+            self.walk_below(root, |at| {
+                below.push(at);
+                true
+            });
+        }
+        let ages = below.into_iter().filter_map(|at| self.members[at].row.age);
+        ages.min()
     }
 
     /// Goes down from `root`, deeper where `enter` says so.
