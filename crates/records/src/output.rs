@@ -210,14 +210,14 @@ impl Output {
 
     fn write_all(&self, mut rest: &[u8]) -> io::Result<()> {
         while !rest.is_empty() {
-            let mut portion = rest;
-            if self.is_pipe {
-                portion = whole_lines(rest, PIPE_BUF);
-            }
-            if self.deadline != Deadline::never() {
+            let portion = if self.deadline != Deadline::never() {
                 self.wait_for_room()?;
-                portion = &portion[..portion.len().min(PIPE_BUF)];
-            }
+                lines_within(rest, PIPE_BUF)
+            } else if self.is_pipe {
+                whole_lines(rest, PIPE_BUF)
+            } else {
+                rest
+            };
             match rustix::io::write(self.target.as_fd(), portion) {
                 Ok(0) => return Err(io::ErrorKind::WriteZero.into()),
                 Ok(n) => rest = &rest[n..],
@@ -266,6 +266,16 @@ impl AsFd for Target {
             Self::Other(fd) => fd.as_fd(),
         }
     }
+}
+
+/// As many whole lines from the front of `bytes` as fit into `max`; of one longer
+/// line its first `max` bytes, without a look at the rest of it.
+fn lines_within(bytes: &[u8], max: usize) -> &[u8] {
+    if bytes.len() <= max {
+        return bytes;
+    }
+    let front = &bytes[..max];
+    memchr::memrchr(b'\n', front).map_or(front, |end| &front[..=end])
 }
 
 /// As many whole lines from the front of `bytes` as fit into `max`; one longer

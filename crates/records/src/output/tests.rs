@@ -215,5 +215,7 @@ fn portions_are_whole_lines() {
     ];
     for (bytes, max, want) in table {
         assert_eq!(whole_lines(bytes, max), want);
+        let within = &want[..want.len().min(max)];
+        assert_eq!(lines_within(bytes, max), within);
     }
 }
