@@ -273,3 +273,28 @@ fn a_pane_that_changes_hands_while_it_is_read() {
     let output = fake("pid=4194303");
     assert_eq!(output.status.code(), Some(1), "{output:?}");
 }
+
+/// Records made before there were identities: tmux tells the window's name, the kernel where the
+/// pane's process is.
+#[test]
+fn a_record_without_an_identity() {
+    let sandbox = Sandbox::new();
+    let tmux = Tmux::start(&sandbox, "t");
+    let record = |cwd: &std::path::Path, label: &str| {
+        serde_json::json!({"mux": "tmux", "server": {"socket": tmux.socket()}, "pane": "%0",
+            "cwd": cwd, "label": label})
+    };
+    let folder = sandbox.path("");
+    let both = ["--legacy", "cwd,label"];
+    verify(&sandbox, &record(&folder, "first"), &[]).is("unbound", "no_identity");
+    let judged = verify(&sandbox, &record(&folder, "first"), &both);
+    judged.is("match", "legacy_equal");
+    assert_eq!(judged.record["verdict"]["weak"], true);
+    assert_eq!(judged.record["verdict"]["live"]["pid"], tmux.pid("%0"));
+    verify(&sandbox, &record(&folder, "firs"), &both).is("foreign", "legacy_differs");
+    let other = std::path::Path::new("/");
+    verify(&sandbox, &record(other, "first"), &both).is("foreign", "legacy_differs");
+    verify(&sandbox, &record(other, "first"), &["--legacy", "label"]).is("match", "legacy_equal");
+    tmux.kill();
+    verify(&sandbox, &record(&folder, "first"), &both).is("foreign", "no_server");
+}

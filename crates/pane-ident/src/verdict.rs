@@ -1,6 +1,19 @@
 //! Whether a record still tells the truth: the decision alone, on plain data.
 //!
 //! What is judged has been found out before; nothing is looked at here.
+//!
+//! The reasons, by the states that they come with:
+//!
+//! | state | reasons |
+//! |---|---|
+//! | `unknown` | `server_silent`, `server_denied`, `server_failed`, `no_multiplexer`, `ambiguous_pane`, `other_host`, `other_namespace`, `foreign_proc`, `unreadable`, `bad_identity`, `role_unknown`, `not_settled` |
+//! | `unbound` | `no_identity` |
+//! | `foreign` | `other_process`, `pane_taken` (the bound process lives all the same), `recycled` (no pane is named), `role_changed`, `not_ancestor`, `legacy_differs`, and for records without identity those of `gone` |
+//! | `self` | `own_pane` |
+//! | `match` | `same_process`, `legacy_equal` |
+//! | `moved` | `other_pane` |
+//! | `orphaned` | `no_such_pane`, `dead_pane`, `no_server` |
+//! | `gone` | `no_such_pane`, `dead_pane`, `no_server`, `process_ended` |
 
 use serde::Serialize;
 
