@@ -74,9 +74,7 @@ pub fn run(args: &CaptureArgs) -> Result<Status, Failure> {
         deadline: for_servers(deadline),
     };
     let interrupts = Interrupts::catch(&ENDING)?;
-    let binding = notice::during("the pane", deadline, &interrupts, || {
-        capture.binding(&args.subject)
-    })??;
+    // Before the pane is looked at, so that what is bound is as fresh as can be.
     let user = match &args.merge {
         None => None,
         Some(path) => {
@@ -85,6 +83,9 @@ pub fn run(args: &CaptureArgs) -> Result<Status, Failure> {
             Some((path, text))
         }
     };
+    let binding = notice::during("the pane", deadline, &interrupts, || {
+        capture.binding(&args.subject)
+    })??;
     // From here on only output is waited for, which every signal may end.
     notice::release(interrupts);
     match user {
