@@ -4,7 +4,7 @@ use std::io::{BufRead, BufReader, Read, Write};
 use std::os::unix::net::{UnixListener, UnixStream};
 use std::thread::JoinHandle;
 
-use crate::stage::{command, ms, start, wait};
+use crate::stage::{AFTER, command, ms, start, wait};
 use crate::support::Sandbox;
 
 /// A server for one connection.
@@ -174,4 +174,29 @@ fn the_server_unless_its_process_dies_first() {
     let waited = waiting.finish();
     waited.ended(1, "process_ended");
     assert_eq!(waited.count("seen"), 1);
+}
+
+#[test]
+fn a_dead_process_is_not_waited_for_in_vain() {
+    let sandbox = Sandbox::new();
+    let (mut sleeper, ident) = sandbox.sleeper();
+    let _listener = UnixListener::bind(sandbox.path("s")).unwrap();
+    let ident = ident.to_string();
+    let base = ["--pid", &ident, "--timeout", "20", "--ack-line", "armed"];
+    let socket = [&base[..], &["--socket", "s", "--ack", "ok=true"]].concat();
+    let cmd = [&base[..], &["--cmd", "sleep", "303"]].concat();
+    let waits: Vec<_> = [socket, cmd]
+        .iter()
+        .map(|words| start(command(&sandbox, words)))
+        .collect();
+    waits[1].until_printed("armed\n");
+    std::thread::sleep(ms(50));
+    sleeper.0.kill().unwrap();
+    let killed = std::time::Instant::now();
+    for waiting in waits {
+        let waited = waiting.finish();
+        waited
+            .ended(1, "process_ended")
+            .gone_after(killed, ms(100) + AFTER);
+    }
 }

@@ -76,8 +76,8 @@ pub fn command() -> clap::Command {
 }
 
 fn run(args: Args) -> Result<Status, Failure> {
-    args.check().map_err(Failure::usage)?;
     let started = Instant::now();
+    args.check().map_err(Failure::usage)?;
     // Caught from the beginning: even a signal that comes at once ends with a summary.
     let interrupts = Interrupts::catch(&ENDING)?;
     let summary_file = args.summary.as_ref().and_then(Option::as_ref);
@@ -109,8 +109,10 @@ fn run(args: Args) -> Result<Status, Failure> {
             Sink::new()?,
         ),
         interrupts,
+        started,
         timeout: args.timeout,
         process,
+        process_ended: None,
         beat,
         awaited: awaited(&args),
     };
@@ -199,6 +201,7 @@ fn source(args: &Args) -> Result<Box<dyn Source>, Failure> {
     } else if args.stdin {
         Box::new(source::stdin::Stdin::new(max_line)?)
     } else if !args.exit.is_empty() {
+        process::raise_descriptor_limit();
         Box::new(Exits::new(args.exit.clone()))
     } else if !args.path.is_empty() {
         Box::new(source::path::Paths::new(args.path.clone(), args.gone))

@@ -22,8 +22,8 @@ use crate::source::exit::Watched;
 use crate::source::{Source, Turn, Wakers};
 use crate::tell;
 
-/// How long a first look may take where no waiting is wanted (`--timeout 0`): to read what is
-/// there, not to wait for more.
+/// How long a look may take where no waiting is wanted (`--timeout 0`, or the process of `--pid`
+/// has ended): to read what is there, not to wait for more.
 const LOOK: Duration = Duration::from_millis(50);
 
 /// How long before the deadline a source is told that it is near.
@@ -37,10 +37,14 @@ pub struct Wait {
     pub intake: Intake,
     /// The signals that end it.
     pub interrupts: Interrupts,
+    /// When it has begun.
+    pub started: Instant,
     /// How long it may take.
     pub timeout: Duration,
     /// The process without which it makes no sense to wait.
     pub process: Option<Watched>,
+    /// When that was seen to have ended.
+    pub process_ended: Option<Instant>,
     /// The file that says that it is turning.
     pub beat: Option<Beat>,
     /// What is awaited, for a person.
@@ -59,11 +63,10 @@ impl Wait {
     /// Waits. What was found is in the intake's output queue afterwards, all of it printed unless
     /// the end says that something came before.
     pub fn run(&mut self) -> Outcome {
-        let deadline = Deadline::after(if self.timeout.is_zero() {
-            LOOK
-        } else {
-            self.timeout
-        });
+        let deadline = match self.timeout.is_zero() {
+            true => Deadline::after(LOOK),
+            false => self.after(self.timeout),
+        };
         let mut waiting = Waiting::new(self.awaited.clone(), deadline);
         let end = match self.turns(deadline, &mut waiting) {
             Ok(end) => end,
@@ -80,10 +83,15 @@ impl Wait {
         }
     }
 
+    /// This long after the beginning.
+    fn after(&self, time: Duration) -> Deadline {
+        Deadline::after(time.saturating_sub(self.started.elapsed()))
+    }
+
     fn turns(&mut self, deadline: Deadline, waiting: &mut Waiting) -> io::Result<End> {
         // Set once the source has come to an end, and its lines are only to be printed.
         let mut over: Option<End> = None;
-        let near = Deadline::after(self.timeout.saturating_sub(NEAR.min(self.timeout / 2)));
+        let near = self.after(self.timeout.saturating_sub(NEAR.min(self.timeout / 2)));
         let mut is_near = false;
         loop {
             self.beat();
@@ -139,8 +147,8 @@ impl Wait {
     fn look(&mut self, waiting: &mut Waiting) -> (Option<End>, bool) {
         // Seen before the source is looked at: what the process has done in its life is there by
         // then.
-        let process_ended = self.process.as_ref().is_some_and(Watched::has_ended);
-        if process_ended {
+        if self.process.as_ref().is_some_and(Watched::has_ended) {
+            self.process_ended.get_or_insert_with(Instant::now);
             self.source.look_again();
         }
         let turn = self.source.turn(&mut self.intake);
@@ -156,10 +164,11 @@ impl Wait {
                 }
                 (Some(end), false)
             }
-            Turn::Idle if process_ended && !self.source.is_looking() => {
-                (Some(End::ProcessEnded), false)
+            Turn::Idle => {
+                let last_look = |at: Instant| !self.source.is_looking() || at.elapsed() >= LOOK;
+                let is_over = self.process_ended.is_some_and(last_look);
+                (is_over.then_some(End::ProcessEnded), false)
             }
-            Turn::Idle => (None, false),
         }
     }
 
@@ -183,11 +192,19 @@ impl Wait {
         let reader = (!is_quiet).then(|| wakers.abandoned(rustix::stdio::stdout()));
         let mut due = self.beat.as_ref().map(Beat::due);
         if !is_over && !is_full {
-            let process = self.process.as_ref();
             self.source.wakers(&mut wakers);
+            // One that has ended would wake without end.
+            let process = self
+                .process
+                .as_ref()
+                .filter(|_| self.process_ended.is_none());
             process.inspect(|process| process.wakers(&mut wakers));
-            let both = [self.source.due(), process.and_then(Watched::due)];
-            due = due.into_iter().chain(both.into_iter().flatten()).min();
+            let others = [
+                self.source.due(),
+                process.and_then(Watched::due),
+                self.process_ended.map(|at| at + LOOK),
+            ];
+            due = due.into_iter().chain(others.into_iter().flatten()).min();
         }
         let until_due = due.map(|due| due.saturating_duration_since(Instant::now()));
         let wait = match (more && !is_full, until_due, next.left()) {

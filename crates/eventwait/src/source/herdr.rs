@@ -10,12 +10,12 @@ use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
 use mux::herdr::{Message, parse_message, request_line};
-use records::time;
 use rustix::io::Errno;
-use serde::{Deserialize, Serialize};
+use serde::Deserialize;
+use serde_json::json;
 use serde_json::value::RawValue;
-use serde_json::{Value, json};
 
+use super::herdr_wire::{Fields, STATUS, event, subscriptions};
 use super::stream::{Attempt, Read, Stream, connect};
 use super::{Source, Turn, Wakers};
 use crate::args::Kind;
@@ -38,9 +38,6 @@ const ID: &str = "eventwait";
 
 /// herdr's word for a pane that it does not have.
 const PANE_NOT_FOUND: &str = "pane_not_found";
-
-/// The event of a pane's status.
-const STATUS: &str = "pane.agent_status_changed";
 
 /// herdr's panes.
 pub struct Herdr {
@@ -83,17 +80,6 @@ enum Why {
         data: Box<RawValue>,
         again: bool,
     },
-}
-
-#[derive(Serialize)]
-struct Event<'a, D> {
-    v: u8,
-    r#type: &'static str,
-    source: &'static str,
-    event: &'a str,
-    data: D,
-    initial: bool,
-    at: String,
 }
 
 impl Herdr {
@@ -474,89 +460,5 @@ impl Source for Herdr {
             (None, false) if self.looks.is_empty() => End::Unavailable,
             (_, false) => End::NoAck,
         }
-    }
-}
-
-/// What to subscribe to: the status of each pane, and what happens to any pane.
-fn subscriptions(panes: &[&str], kinds: &[Kind]) -> Vec<Value> {
-    let has = |kind| kinds.contains(&kind);
-    let mut all = Vec::new();
-    if has(Kind::Status) {
-        let status = |pane: &&str| json!({ "type": STATUS, "pane_id": pane });
-        all.extend(panes.iter().map(status));
-    }
-    if has(Kind::Exit) {
-        all.push(json!({ "type": "pane.exited" }));
-    }
-    if has(Kind::Close) {
-        all.push(json!({ "type": "pane.closed" }));
-    }
-    if has(Kind::Exit) || has(Kind::Close) {
-        all.push(json!({ "type": "pane.moved" }));
-    }
-    all
-}
-
-fn event<D: Serialize>(name: &str, data: D, initial: bool) -> Event<'_, D> {
-    Event {
-        v: 1,
-        r#type: "event",
-        source: "herdr",
-        event: name,
-        data,
-        initial,
-        at: time::now(),
-    }
-}
-
-/// What matters in the data of events and in results.
-#[derive(Default, Deserialize)]
-struct Fields {
-    pane_id: Option<String>,
-    previous_pane_id: Option<String>,
-    pane: Option<PaneInfo>,
-}
-
-/// A pane, as an event of its status shows it.
-#[derive(Deserialize, Serialize)]
-struct PaneInfo {
-    pane_id: String,
-    #[serde(default)]
-    workspace_id: Option<String>,
-    #[serde(default)]
-    agent_status: Option<String>,
-    #[serde(default)]
-    agent: Option<String>,
-}
-
-impl Fields {
-    fn of(json: &RawValue) -> Fields {
-        // Other data has no such fields.
-        serde_json::from_str(json.get()).unwrap_or_default()
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn what_is_subscribed_to() {
-        let of = |kinds: &[Kind]| Value::from(subscriptions(&["w1:p1", "w1:p2"], kinds));
-        let status = |pane| json!({"type": "pane.agent_status_changed", "pane_id": pane});
-        assert_eq!(
-            of(&[Kind::Status]),
-            json!([status("w1:p1"), status("w1:p2")])
-        );
-        let gone = [
-            json!({"type": "pane.exited"}),
-            json!({"type": "pane.closed"}),
-        ];
-        let moved = json!({"type": "pane.moved"});
-        assert_eq!(
-            of(&[Kind::Exit, Kind::Close]),
-            json!([gone[0], gone[1], moved])
-        );
-        assert_eq!(of(&[Kind::Close]), json!([gone[1], moved]));
     }
 }

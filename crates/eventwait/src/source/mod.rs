@@ -9,6 +9,7 @@ pub mod control;
 pub mod exit;
 pub mod follow;
 pub mod herdr;
+pub mod herdr_wire;
 pub mod path;
 pub mod points;
 pub mod socket;
