@@ -30,6 +30,65 @@ fn a_users_own_processes_are_a_complete_look() {
 }
 
 #[test]
+fn what_cannot_be_read_of_ones_own_is_not_nobody() {
+    if !nix::unistd::geteuid().is_root() {
+        return;
+    }
+    let sandbox = Sandbox::new();
+    // A user of this test's own, with a process that is not dumpable.
+    let as_user = |program: &str, arguments: &[&str]| {
+        let mut command = Command::new("setpriv");
+        command
+            .args([
+                "--reuid=65533",
+                "--regid=65533",
+                "--clear-groups",
+                "--",
+                program,
+            ])
+            .args(arguments)
+            .current_dir("/")
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped());
+        command
+    };
+    let id = new_id();
+    let line =
+        "import ctypes, sys; ctypes.CDLL(None).prctl(4, 0); print(flush=True); sys.stdin.read()";
+    let mut hidden = Killed(
+        as_user("/usr/bin/env", &["python3", "-c", line])
+            .spawn()
+            .unwrap(),
+    );
+    let mut ready = [0];
+    std::io::Read::read_exact(hidden.0.stdout.as_mut().unwrap(), &mut ready).unwrap();
+    std::fs::set_permissions(
+        sandbox.path(""),
+        std::os::unix::fs::PermissionsExt::from_mode(0o777),
+    )
+    .unwrap();
+    let ask = |question: [&str; 2]| {
+        let mut command = as_user(text(bin("holder-scan")), &["-e"]);
+        let output = command
+            .args(question)
+            .stderr(Stdio::piped())
+            .output()
+            .unwrap();
+        let scanned = Scanned::of(output);
+        (
+            scanned.code(),
+            scanned.scan()["unreadable"].as_u64().unwrap(),
+        )
+    };
+    assert_eq!(ask(["--cwd", "/nowhere"]), (3, 1));
+    assert_eq!(
+        ask(["--session-id", &id]),
+        (1, 0),
+        "arguments are for everybody"
+    );
+}
+
+#[test]
 fn processes_that_do_not_show_up_are_not_nobody() {
     let id = new_id();
     // In a pid namespace of its own, so that nobody else's /proc is changed.
@@ -106,7 +165,7 @@ fn a_dead_mount_holds_nothing_up() {
         hung = subprocess.run([sys.argv[2], '-e', '--timeout', '300ms', '--file', point + '/x'], capture_output=True)\n\
         child.kill()\n\
         child.wait()\n\
-        print(codes, hung.returncode, flush=True)\n\
+        print(codes, hung.returncode, b'\"complete\":false' in hung.stdout, flush=True)\n\
         os._exit(0)\n";
     let point = sandbox.path("mount");
     std::fs::create_dir(&point).unwrap();
@@ -120,7 +179,7 @@ fn a_dead_mount_holds_nothing_up() {
     assert!(started.elapsed() < Duration::from_secs(30));
     let answer = String::from_utf8_lossy(&output.stdout).into_owned();
     assert!(
-        answer.starts_with("[1, ") && answer.trim().ends_with(", 1] 3"),
+        answer.starts_with("[1, ") && answer.trim().ends_with(", 1] 3 True"),
         "{output:?}"
     );
 }

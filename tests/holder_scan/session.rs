@@ -389,3 +389,48 @@ fn own_by_record() {
     );
     assert_eq!(write("{}\n".to_owned()).code(), 125);
 }
+
+#[test]
+fn own_by_executable_and_user() {
+    let sandbox = Sandbox::new();
+    let id = new_id();
+    let agent = idle(&sandbox, "claude", &["--resume", &id]);
+    let class = |own: &[&str]| {
+        let held = scan(&sandbox, &[&["--session-id", &id][..], own].concat());
+        held.holder(pid(&agent))["class"]
+            .as_str()
+            .unwrap()
+            .to_owned()
+    };
+    // A link to the shell that it is on this system.
+    assert_eq!(class(&["--own-exe", "/bin/sh"]), "own");
+    assert_eq!(class(&["--own-exe", "/bin/true"]), "foreign");
+    let uid = nix::unistd::geteuid().to_string();
+    assert_eq!(class(&["--own-exe", "/bin/sh", "--own-uid", &uid]), "own");
+    assert_eq!(
+        class(&["--own-exe", "/bin/sh", "--own-uid", "12345"]),
+        "foreign"
+    );
+    let other = scan(&sandbox, &["--session-id", &id, "--uid", "12345"]);
+    assert_eq!(other.verdict(), "free");
+    let ours = scan(&sandbox, &["--session-id", &id, "--uid", &uid]);
+    assert_eq!(ours.verdict(), "foreign");
+}
+
+#[test]
+fn bytes_that_are_no_text_are_matched_as_bytes() {
+    use std::os::unix::ffi::OsStrExt as _;
+    let sandbox = Sandbox::new();
+    let unique = new_id();
+    let argument = [unique.as_bytes(), b"\xff"].concat();
+    let argument = std::ffi::OsStr::from_bytes(&argument);
+    let odd = idle_with(&sandbox, "x", &[], |command| {
+        command.arg(argument);
+    });
+    let mut command = sandbox.tool("holder-scan");
+    let held = Scanned::of(command.arg("--arg").arg(argument).output().unwrap());
+    let holder = held.holder(pid(&odd));
+    assert_eq!(holder["lossy"], true);
+    assert_eq!(holder["argv"][FIRST as usize], format!("{unique}\u{fffd}"));
+    assert_eq!(scan(&sandbox, &["--arg", &unique]).verdict(), "free");
+}

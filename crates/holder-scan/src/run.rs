@@ -10,7 +10,7 @@ use records::{Deadline, Failure, Output, Record, Status, say};
 
 use crate::args::{Args, OwnArgs, WhatArgs};
 use crate::bounded::bounded;
-use crate::criteria::Criteria;
+use crate::criteria::{Criteria, Place};
 use crate::join::{Join, Named};
 use crate::judge::{self, Finding, Judgement, Question, Verdict};
 use crate::live::{self, Request, Scope};
@@ -270,13 +270,21 @@ impl Call {
     fn ask(&self) -> Result<(Question, Targets), Failure> {
         let records = own_records(&self.args.own)?;
         let what = self.args.what.clone();
-        let own = self.args.own.clone();
+        let (own, known) = (self.args.own.clone(), records.clone());
         let looked = bounded(self.deadline, move || {
-            (Targets::look(&what), criteria(&own, records))
+            (Targets::look(&what), criteria(&own, known, targets::place))
         });
-        let Some((targets, criteria)) = looked else {
-            return Err(Failure::unknown("a named file does not answer in time"));
-        };
+        let (targets, criteria) = looked.unwrap_or_else(|| {
+            let late = "a file that is asked for does not answer in time";
+            let targets = Targets {
+                problems: vec![late.to_owned()],
+                ..Targets::default()
+            };
+            (
+                targets,
+                criteria(&self.args.own, records, targets::place_as_given),
+            )
+        });
         let question = Question {
             ids: self.args.what.session_id.clone(),
             criteria,
@@ -367,9 +375,9 @@ impl Call {
     }
 }
 
-/// The caller's criteria, with everything looked up that they name.
-fn criteria(own: &OwnArgs, records: Option<Vec<Identity>>) -> Criteria {
-    let places = |paths: &[PathBuf]| paths.iter().map(|path| targets::place(path)).collect();
+/// The caller's criteria, with `place` looking up what they name.
+fn criteria(own: &OwnArgs, records: Option<Vec<Identity>>, place: fn(&Path) -> Place) -> Criteria {
+    let places = |paths: &[PathBuf]| paths.iter().map(|path| place(path)).collect();
     Criteria {
         args: targets::bytes(&own.own_arg),
         exes: places(&own.own_exe),

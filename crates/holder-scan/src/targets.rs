@@ -94,6 +94,15 @@ pub fn place(given: &Path) -> Place {
     }
 }
 
+/// A directory as given, without a look at it.
+pub fn place_as_given(given: &Path) -> Place {
+    let absolute = std::path::absolute(given).unwrap_or_else(|_| given.to_owned());
+    Place {
+        given: absolute.into_os_string().into_vec(),
+        resolved: None,
+    }
+}
+
 /// A variable as bytes.
 pub fn pair(variable: &Variable) -> (Vec<u8>, Vec<u8>) {
     (
