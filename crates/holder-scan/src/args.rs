@@ -202,7 +202,26 @@ fn number(text: &str) -> Option<u64> {
     records::number::parse(text).ok()
 }
 
+impl OwnArgs {
+    /// Whether files are named, which have to be looked up.
+    pub fn names_files(&self) -> bool {
+        !(self.own_exe.is_empty() && self.own_cwd.is_empty() && self.own_cwd_under.is_empty())
+    }
+}
+
 impl WhatArgs {
+    /// Whether files are named, which have to be looked up.
+    pub fn names_files(&self) -> bool {
+        let paths = [
+            &self.file,
+            &self.socket,
+            &self.cwd,
+            &self.cwd_under,
+            &self.tty,
+        ];
+        !paths.iter().all(|paths| paths.is_empty())
+    }
+
     /// Whether anything is asked for.
     pub fn asks(&self) -> bool {
         !(self.session_id.is_empty()

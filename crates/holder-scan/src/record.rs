@@ -4,12 +4,100 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use process::{Identity, Pid};
+use records::human::{Column, HumanView};
 use records::text::{Argv, lossy};
 use serde::Serialize;
 
 use crate::evidence::Evidence;
 use crate::judge::{Class, Finding, Verdict};
 use crate::snapshot::{Row, Snapshot};
+
+/// How the records are shown to eyes.
+pub const HUMAN: HumanView = &[
+    (
+        "holder",
+        &[
+            Column {
+                key: "pid",
+                width: 7,
+            },
+            Column {
+                key: "class",
+                width: 10,
+            },
+            Column {
+                key: "active",
+                width: 5,
+            },
+            Column {
+                key: "name",
+                width: 15,
+            },
+            Column {
+                key: "evidence.0.by",
+                width: 10,
+            },
+            Column {
+                key: "session_id",
+                width: 36,
+            },
+            Column {
+                key: "argv",
+                width: 0,
+            },
+        ],
+    ),
+    (
+        "process_entry",
+        &[
+            Column {
+                key: "pid",
+                width: 7,
+            },
+            Column {
+                key: "ppid",
+                width: 7,
+            },
+            Column {
+                key: "uid",
+                width: 5,
+            },
+            Column {
+                key: "state",
+                width: 1,
+            },
+            Column {
+                key: "name",
+                width: 15,
+            },
+            Column {
+                key: "argv",
+                width: 0,
+            },
+        ],
+    ),
+    (
+        "scan",
+        &[
+            Column {
+                key: "verdict",
+                width: 10,
+            },
+            Column {
+                key: "holders",
+                width: 5,
+            },
+            Column {
+                key: "processes",
+                width: 7,
+            },
+            Column {
+                key: "complete",
+                width: 5,
+            },
+        ],
+    ),
+];
 
 /// What is printed of any process.
 #[derive(Clone, Debug, Serialize)]

@@ -4,7 +4,6 @@ use std::path::{Path, PathBuf};
 use std::time::Instant;
 
 use process::{Here, Identity};
-use records::human::{Column, HumanView};
 use records::input::{Input, Lines, Timed};
 use records::{Deadline, Failure, Output, Record, Status, say};
 
@@ -16,70 +15,13 @@ use crate::judge::{self, Finding, Judgement, Question, Verdict};
 use crate::live::{self, Request, Scope};
 use crate::look::Look;
 use crate::path;
-use crate::record::{Asked, Holder, ProcessEntry, Scan, What, millis};
+use crate::record::{Asked, HUMAN, Holder, ProcessEntry, Scan, What, millis};
 use crate::snapshot::Snapshot;
 use crate::table::{Origin, Written};
 use crate::targets::{self, Targets};
 
 /// What is read of a file that holds the record of a process.
 const MAX_RECORD: usize = 16 << 20;
-
-const HUMAN: HumanView = &[
-    (
-        "holder",
-        &[
-            Column {
-                key: "pid",
-                width: 7,
-            },
-            Column {
-                key: "class",
-                width: 10,
-            },
-            Column {
-                key: "active",
-                width: 5,
-            },
-            Column {
-                key: "name",
-                width: 15,
-            },
-            Column {
-                key: "evidence.0.by",
-                width: 10,
-            },
-            Column {
-                key: "session_id",
-                width: 36,
-            },
-            Column {
-                key: "argv",
-                width: 0,
-            },
-        ],
-    ),
-    (
-        "scan",
-        &[
-            Column {
-                key: "verdict",
-                width: 10,
-            },
-            Column {
-                key: "holders",
-                width: 5,
-            },
-            Column {
-                key: "processes",
-                width: 7,
-            },
-            Column {
-                key: "complete",
-                width: 5,
-            },
-        ],
-    ),
-];
 
 /// Runs the tool.
 pub fn run(args: Args) -> Result<Status, Failure> {
@@ -271,9 +213,13 @@ impl Call {
         let records = own_records(&self.args.own)?;
         let what = self.args.what.clone();
         let (own, known) = (self.args.own.clone(), records.clone());
-        let looked = bounded(self.deadline, move || {
-            (Targets::look(&what), criteria(&own, known, targets::place))
-        });
+        let names_files = what.names_files() || own.names_files();
+        let look = move || (Targets::look(&what), criteria(&own, known, targets::place));
+        let looked = if names_files {
+            bounded(self.deadline, look)
+        } else {
+            Some(look())
+        };
         let (targets, criteria) = looked.unwrap_or_else(|| {
             let late = "a file that is asked for does not answer in time";
             let targets = Targets {
