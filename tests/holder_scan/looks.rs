@@ -190,7 +190,7 @@ fn a_holder_is_never_missed_while_thousands_come_and_go() {
     let id = new_id();
     let agent = idle(&sandbox, "claude", &["--session-id", &id]);
     // Each of them is two programs, one after the other, of which none is a holder.
-    let storm = "i=0; while [ $i -lt 2000 ]; do sh -c 'exec -a \"other --session-id\" true' & \
+    let storm = "i=0; while [ $i -lt 5000 ]; do sh -c 'exec -a \"other --session-id\" true' & \
                  i=$((i+1)); [ $((i%50)) -eq 0 ] && wait; done; wait";
     let mut storms: Vec<Killed> = (0..rounds(2))
         .map(|_| {

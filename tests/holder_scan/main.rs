@@ -1,5 +1,7 @@
 //! `holder-scan` on real processes.
 
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
+
 #[path = "../support/mod.rs"]
 mod support;
 
