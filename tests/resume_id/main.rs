@@ -1,5 +1,7 @@
 //! `resume-id` with transcripts on disk, real claimants, and the other tools around it.
 
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
+
 #[path = "../support/mod.rs"]
 mod support;
 
