@@ -86,7 +86,8 @@ fn flowing(roff: &mut String, lines: &[&str], opens: bool) {
                 inside_text = false;
             }
             2 => {
-                if !inside_text && !(opens && at == 0) {
+                let is_first = opens && at == 0;
+                if !inside_text && !is_first {
                     roff.push_str(".PP\n");
                 }
                 inside_text = true;

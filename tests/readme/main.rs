@@ -3,7 +3,6 @@
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
 #[path = "../support/herdr/mod.rs"]
-#[allow(dead_code)]
 mod herdr;
 #[path = "../support/mod.rs"]
 mod support;
