@@ -22,9 +22,10 @@ export HOME=$work/home PATH=$dir/node_modules/.bin:$bin:$PATH
 tmux=(tmux -S "$work/tmux" -f /dev/null)
 failures=0
 
-# Ends all that has this home, tmux and the daemons that outlive their clients too.
+# Ends all that has this home, tmux and the shared daemons that outlive their clients too: they are
+# named one by one, since as holders they are nobody's to end.
 end_all() {
-  holder-scan --env "HOME=$HOME" --own-env "HOME=$HOME" | reap --active --signal KILL >/dev/null || true
+  holder-scan --env "HOME=$HOME" -o ident | xargs -r reap --signal KILL >/dev/null || true
 }
 
 clean_up() {
