@@ -1,5 +1,7 @@
 //! `eventwait` against real files, processes, sockets, terminals and multiplexers.
 
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
+
 #[path = "../support/herdr/mod.rs"]
 mod herdr;
 #[path = "../support/mod.rs"]

@@ -115,12 +115,10 @@ fn of_several_any_is_enough_or_all() {
         &sandbox,
         &[&words[..], &["--timeout", "20"]].concat(),
     ));
-    let mut seen = 0;
-    for at in [1, 0, 2] {
+    for (seen, at) in [1, 0, 2].into_iter().enumerate() {
         drop(children[at].0.stdin.take());
-        seen += 1;
         until("the end is reported", || {
-            all.printed().lines().count() == seen
+            all.printed().lines().count() == seen + 1
         });
     }
     let any = any.finish();
