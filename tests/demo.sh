@@ -12,7 +12,8 @@ if [ $# -gt 0 ]; then
 fi
 work=$(mktemp -d)
 cd "$work" || exit 125
-id=6f1c1d2e-3b4a-4c5d-8e6f-7a8b9c0d1e2f
+# An id of its own, so that two demos on one machine are two sessions.
+id=$(printf '6f1c1d2e-3b4a-4c5d-8e6f-%06x%06x' "$$" "$RANDOM")
 failed=0
 
 # Whatever happens, what was started here is ended, by identity, and nothing is left.

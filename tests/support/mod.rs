@@ -18,6 +18,7 @@ pub const PATIENCE: Duration = Duration::from_secs(30);
 pub fn bin(tool: &str) -> &'static Path {
     Path::new(match tool {
         "detach" => env!("CARGO_BIN_EXE_detach"),
+        "eventwait" => env!("CARGO_BIN_EXE_eventwait"),
         "holder-scan" => env!("CARGO_BIN_EXE_holder-scan"),
         "pane-ident" => env!("CARGO_BIN_EXE_pane-ident"),
         "reap" => env!("CARGO_BIN_EXE_reap"),

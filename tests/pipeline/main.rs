@@ -1,0 +1,25 @@
+//! The tools composed, and the rules that all six keep, seen from outside.
+
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
+
+#[path = "../support/mod.rs"]
+mod support;
+
+#[path = "../resume_id/home.rs"]
+#[allow(dead_code)] // Shared with the tests of resume-id.
+mod home;
+
+mod agent;
+mod cut;
+mod demo;
+mod foreign;
+mod forms;
+mod lines;
+mod numbers;
+mod passing;
+mod scene;
+mod signals;
+mod stage;
+mod status;
+mod streams;
+mod usage;

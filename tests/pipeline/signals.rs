@@ -1,0 +1,201 @@
+//! TERM, INT and HUP end a tool at once, by that signal; one that was ignored stays ignored.
+
+use std::os::unix::process::ExitStatusExt as _;
+use std::process::{Child, Stdio};
+use std::time::{Duration, Instant};
+
+use nix::sys::signal::{Signal, kill};
+use nix::unistd::Pid;
+
+use crate::stage::{Job, READERS, command, idle};
+use crate::support::{Killed, Sandbox, until, until_dead};
+
+const ENDING: [Signal; 3] = [Signal::SIGTERM, Signal::SIGINT, Signal::SIGHUP];
+
+/// 100 ms are the contract. The rest is for a machine on which all tests run at once.
+const AT_ONCE: Duration = Duration::from_millis(900);
+
+/// What waits for something else than standard input.
+const WAITERS: [Job; 6] = [
+    ("eventwait", &["--path", "never", "--timeout", "5m"]),
+    ("eventwait", &["--exit", "PID", "--timeout", "5m"]),
+    ("eventwait", &["--follow", "never", "--timeout", "5m"]),
+    ("eventwait", &["--connect", "never", "--timeout", "5m"]),
+    ("eventwait", &["--timeout", "5m", "--cmd", "sleep", "600"]),
+    (
+        "eventwait",
+        &["--timeout", "5m", "--every", "5m", "--cmd", "false"],
+    ),
+];
+
+/// Whether the tool has been executed and sleeps.
+fn sleeps(child: &Child, tool: &str) -> bool {
+    let pid = i32::try_from(child.id()).unwrap();
+    let exe = std::fs::read_link(format!("/proc/{pid}/exe"));
+    exe.is_ok_and(|exe| exe.ends_with(tool)) && crate::support::state(pid) == Some('S')
+}
+
+fn send(child: &Child, signal: Signal) {
+    kill(Pid::from_raw(i32::try_from(child.id()).unwrap()), signal).unwrap();
+}
+
+/// Sends the signal and waits for the end, which must come at once and by it.
+#[track_caller]
+fn ends_by(mut child: Child, signal: Signal, what: &str) {
+    // Waiting closes it, and its end would be something else to act on.
+    let stdin = child.stdin.take();
+    let began = Instant::now();
+    send(&child, signal);
+    let status = child.wait().unwrap();
+    drop(stdin);
+    assert_eq!(status.signal(), Some(signal as i32), "{what}: {status:?}");
+    assert!(
+        began.elapsed() < AT_ONCE,
+        "{what} {signal}: {:?}",
+        began.elapsed()
+    );
+}
+
+#[test]
+fn they_end_it_at_once_and_by_that_signal() {
+    let sandbox = Sandbox::new();
+    for job in READERS.into_iter().chain(WAITERS) {
+        for signal in ENDING {
+            let child = command(&sandbox, job)
+                .stdin(Stdio::piped())
+                .stdout(Stdio::null())
+                .stderr(Stdio::null())
+                .spawn()
+                .unwrap();
+            until("it waits", || sleeps(&child, job.0));
+            ends_by(child, signal, &format!("{job:?}"));
+        }
+    }
+}
+
+/// A command that was started and not yet reported is ended with the tool.
+#[test]
+fn a_start_that_is_under_way_is_undone() {
+    for signal in ENDING {
+        let sandbox = Sandbox::new();
+        let child = sandbox
+            .tool("detach")
+            .args(["--ready-file", "never", "--ready-timeout", "5m", "--"])
+            .args([
+                "bash",
+                "-c",
+                "echo $$ >pid.new; mv pid.new pid; exec sleep 600",
+            ])
+            .stdout(Stdio::null())
+            .spawn()
+            .unwrap();
+        until("the command runs", || sandbox.path("pid").exists());
+        let pid = std::fs::read_to_string(sandbox.path("pid")).unwrap();
+        let pid: i32 = pid.trim().parse().unwrap();
+        let ident = sandbox.track_pid(pid);
+        ends_by(child, signal, "detach");
+        assert_eq!(ident.pid().get(), pid);
+        until_dead(pid);
+    }
+}
+
+/// As `nohup` and a shell's background jobs start it.
+#[test]
+fn one_that_was_ignored_stays_ignored() {
+    let sandbox = Sandbox::new();
+    let readers = [
+        ("reap", &[][..], "{\"a\":1}\n"),
+        ("pane-ident", &["verify", "--timeout", "5m"], "{\"a\":1}\n"),
+        (
+            "holder-scan",
+            &["--registry", "-", "--timeout", "5m"],
+            "{\"a\":1}\n",
+        ),
+        ("eventwait", &["--stdin", "--timeout", "5m"], "{\"a\":1}\n"),
+        (
+            "resume-id",
+            &["--row", "-", "--timeout", "5m"],
+            "{\"agent\":\"claude\",\"cwd\":\"/\"}\n",
+        ),
+    ];
+    for (tool, words, input) in readers {
+        for signal in ENDING {
+            let name = signal.as_str().trim_start_matches("SIG");
+            let line = format!("trap '' {name}; exec {tool} \"$@\"");
+            let mut child = sandbox
+                .bash(&line)
+                .arg(tool)
+                .args(words)
+                .stdin(Stdio::piped())
+                .stdout(Stdio::null())
+                .stderr(Stdio::null())
+                .spawn()
+                .unwrap();
+            until("it waits", || sleeps(&child, tool));
+            send(&child, signal);
+            // It is still there to do its work.
+            let mut stdin = child.stdin.take().unwrap();
+            std::io::Write::write_all(&mut stdin, input.as_bytes()).unwrap();
+            drop(stdin);
+            let status = child.wait().unwrap();
+            assert_eq!(status.code(), idle(tool), "{tool} {signal}: {status:?}");
+        }
+    }
+}
+
+/// The signal of the terminal reaches a whole pipeline, and nobody of it stays.
+#[test]
+fn a_whole_pipeline() {
+    for signal in ENDING {
+        let sandbox = Sandbox::new();
+        let line = "set -m; (cat fifo | reap | pane-ident verify --timeout 5m |
+            eventwait --stdin --all --timeout 5m | resume-id --row - --timeout 5m) &
+            echo $! >pid; wait $!; echo $? >status";
+        nix::unistd::mkfifo(&sandbox.path("fifo"), nix::sys::stat::Mode::S_IRWXU).unwrap();
+        let _bash = Killed(
+            sandbox
+                .bash(line)
+                .stdout(Stdio::null())
+                .stderr(Stdio::null())
+                .spawn()
+                .unwrap(),
+        );
+        // Opened for both, so that cat goes on and no end comes.
+        let _fifo = std::fs::File::options()
+            .read(true)
+            .write(true)
+            .open(sandbox.path("fifo"))
+            .unwrap();
+        let pid = || std::fs::read_to_string(sandbox.path("pid")).unwrap_or_default();
+        until("it was started", || pid().ends_with('\n'));
+        let group: i32 = pid().trim().parse().unwrap();
+        let waits = |tool: &str| {
+            members(group)
+                .iter()
+                .any(|(name, s)| name == tool && *s == 'S')
+        };
+        until("all of them wait", || {
+            ["reap", "pane-ident", "eventwait", "resume-id"]
+                .iter()
+                .all(|tool| waits(tool))
+        });
+        // The terminal's own way: to the group of the job.
+        nix::sys::signal::killpg(Pid::from_raw(group), signal).unwrap();
+        until("nobody is left", || {
+            members(group).iter().all(|(_, state)| *state == 'Z')
+        });
+        until("the shell has seen it", || sandbox.path("status").exists());
+    }
+}
+
+/// Name and state of whoever is in the group `group`.
+fn members(group: i32) -> Vec<(String, char)> {
+    let table = process::Table::read(&mut process::Reader::new()).unwrap();
+    let members = table.entries().iter().filter(|entry| entry.pgid == group);
+    members
+        .map(|entry| {
+            let comm = std::fs::read_to_string(format!("/proc/{}/comm", entry.pid));
+            (comm.unwrap_or_default().trim().to_owned(), entry.state.0)
+        })
+        .collect()
+}
