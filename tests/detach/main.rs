@@ -1,5 +1,7 @@
 //! `detach` on real processes, terminals and sockets.
 
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
+
 #[path = "../support/mod.rs"]
 mod support;
 
