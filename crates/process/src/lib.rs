@@ -54,7 +54,7 @@ pub use ident::{
 pub use interrupt::{ENDING, Interrupts, die_by};
 pub use launch::{
     Blocked, Child, Held, Launch, LaunchError, block_signals, close, close_descriptors, fork_apart,
-    is_open,
+    is_open, survive_failing_writes,
 };
 pub use limit::raise_descriptor_limit;
 pub use nix::sys::signal::Signal;

@@ -48,7 +48,7 @@ pub(crate) use platform::{
 };
 pub(crate) use unix::{
     Fork, as_helper, close_all_but, default_signal, default_signals, descriptor_flags, exit_now,
-    fork, has_ended, is_ignored, keep_across_exec, kill_group_of,
+    fork, has_ended, ignore_signal, is_ignored, keep_across_exec, kill_group_of,
 };
 
 /// A descriptor that is an end of a pipe.

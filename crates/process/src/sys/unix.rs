@@ -85,6 +85,12 @@ pub(crate) fn default_signal(signal: Signal) {
     let _ = unsafe { nix::sys::signal::signal(signal, SigHandler::SigDfl) };
 }
 
+/// Has `signal` ignored.
+pub(crate) fn ignore_signal(signal: Signal) {
+    // SAFETY: SIG_IGN runs no code of ours in the signal's context.
+    let _ = unsafe { nix::sys::signal::signal(signal, SigHandler::SigIgn) };
+}
+
 /// One half of a fork(2).
 pub(crate) enum Fork {
     /// The new process.
@@ -93,7 +99,8 @@ pub(crate) enum Fork {
     Parent(i32),
 }
 
-/// Splits this process in two. The child has every signal blocked until [`default_signals`].
+/// Splits this process in two. The child has every signal blocked until
+/// [`default_signals`], or whoever it trusts with that.
 ///
 /// # Errors
 ///
