@@ -136,7 +136,8 @@ impl Locked {
     ///
     /// # Errors
     ///
-    /// Those of making a file. The old marker is then still there.
+    /// Those of making a file, the old marker is then still there; or those of having its name on
+    /// the disk.
     pub fn replace(&mut self, line: &[u8]) -> io::Result<()> {
         let (file, temporary) = files::make_beside(&self.path, &[line, b"\n"].concat())?;
         let renamed = lock(&file).and_then(|_| std::fs::rename(&temporary, &self.path));
@@ -144,9 +145,8 @@ impl Locked {
             let _ = std::fs::remove_file(&temporary);
             return Err(named(&self.path, error));
         }
-        files::sync_folder(&self.path)?;
         self.file = file;
-        Ok(())
+        files::sync_folder(&self.path)
     }
 
     /// Tries to lock the marker file at `path`, without waiting.
@@ -182,11 +182,12 @@ impl Locked {
     ///
     /// It cannot be removed.
     pub fn remove(self) -> io::Result<()> {
-        stopping::remove(&self.path)?;
         // Only the file that is locked here; it cannot have been replaced while it is.
         if files::still_named(&self.path, &self.file)? {
             std::fs::remove_file(&self.path).map_err(|error| named(&self.path, error))?;
         }
+        // The note second: whoever makes one looks for the marker afterwards, and finds none.
+        stopping::remove(&self.path)?;
         files::sync_folder(&self.path)
     }
 }

@@ -46,12 +46,14 @@ impl Stopping {
     ///
     /// The note cannot be written.
     pub fn note(marker: &Path, target: &Identity, here: &Here) -> io::Result<Option<Stopping>> {
-        let is_its = Marker::read(marker)
-            .is_ok_and(|marker| marker.ident.compare(target) == Comparison::Same);
+        let is_its = || {
+            Marker::read(marker)
+                .is_ok_and(|marker| marker.ident.compare(target) == Comparison::Same)
+        };
         let Ok(own) = here.open(process::Pid::own()) else {
             return Ok(None);
         };
-        if !is_its {
+        if !is_its() {
             return Ok(None);
         }
         let mut line = serde_json::to_vec(&Note {
@@ -68,9 +70,16 @@ impl Stopping {
         for _ in 0..2 {
             match files::open_trusted(&path, Access::New) {
                 Ok(mut file) => {
-                    file.write_all(&line)?;
-                    file.sync_all()?;
-                    return Ok(Some(Stopping { path, file }));
+                    let written = file.write_all(&line).and_then(|()| file.sync_all());
+                    let note = Stopping { path, file };
+                    // Its guard may have announced the death meanwhile, and removed the marker, or
+                    // have put one for another process in its place: it looks for a note after
+                    // that, as this does for the marker after the note. One of them sees the other.
+                    if written.is_err() || !is_its() {
+                        note.withdraw()?;
+                        return written.map(|()| None);
+                    }
+                    return Ok(Some(note));
                 }
                 Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
                 Err(error) => return Err(error),
