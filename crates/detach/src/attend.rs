@@ -2,8 +2,8 @@
 
 use std::time::Duration;
 
-use process::{Interrupts, LaunchError, Signal};
-use records::{Deadline, Failure, exit};
+use process::{Here, Identity, Interrupts, LaunchError, Signal, Standing};
+use records::{Deadline, Failure, Record, exit};
 
 use crate::args::Args;
 use crate::guard;
@@ -16,6 +16,9 @@ const HASTE: Duration = Duration::from_millis(90);
 
 /// How long a guard may take to end a command whose record could not be printed.
 const PATIENCE: Duration = Duration::from_secs(5);
+
+/// How long such a command has to end by TERM.
+const GRACE: Duration = Duration::from_secs(2);
 
 /// Starts a guard, which starts the command, and prints what came of that; in the foreground stays
 /// until the command has ended.
@@ -31,7 +34,7 @@ pub fn attend(
     let held_back = process::block_signals()?;
     let (answers, report) = std::io::pipe()?;
     let report = std::fs::File::from(std::os::fd::OwnedFd::from(report));
-    let guard = process::fork_apart(move || {
+    let guard = process::fork_apart(move |held_back| {
         use std::os::fd::AsRawFd;
         let locked = lock.as_ref().map(Lock::descriptor);
         let own = [report.as_raw_fd()].into_iter().chain(locked);
@@ -39,7 +42,7 @@ pub fn attend(
         if process::close_descriptors(&keep).is_err() {
             return exit::Status::Failed.code();
         }
-        guard::run(args, lock, deadline, Report(report))
+        guard::run(args, lock, deadline, Report(report), held_back)
     })
     .map_err(|error: LaunchError| Failure::failed(error))?;
     let interrupts = Interrupts::catch(crate::signals(args))?;
@@ -58,30 +61,51 @@ pub fn attend(
         interrupted = Some(signal);
         Some(HASTE)
     })?;
-    if let Some(signal) = interrupted {
-        process::die_by(signal);
-    }
     match started {
-        Some(Message::Up(record)) if args.wait => {
-            let _ = record;
-            foreground(&mut answers, &interrupts, &guard)
-        }
+        Some(Message::Up(_)) if args.wait => foreground(&mut answers, &interrupts, &guard),
         Some(Message::Up(record)) => {
             let printed = crate::print(args, &record, exit::Status::Done);
             if printed.is_err() && args.record.is_none() && args.lock.is_none() {
-                guard.signal(Signal::SIGTERM);
-                let until = Deadline::after(PATIENCE);
-                while guard.ended().is_none() && !until.passed() {
-                    until.sleep(Duration::from_millis(5));
-                }
+                end_unreported(&record, &guard);
+            }
+            // It has come too late for the command, which the caller now knows of.
+            let late = interrupts.take().first().copied();
+            if let Some(signal) = interrupted.or(late).filter(|_| printed.is_ok()) {
+                process::die_by(signal);
             }
             printed
+        }
+        _ if let Some(signal) = interrupted => {
+            process::die_by(signal);
+            Err(Failure::failed("interrupted"))
         }
         Some(Message::NotUp(record, status)) => {
             crate::print(args, &record, exit::Status::Code(status))
         }
         Some(Message::Failed(status) | Message::Ended(status)) => Ok(exit::Status::Code(status)),
         None => Err(Failure::failed("guard lost")),
+    }
+}
+
+/// Ends the command `record`, of which its caller could not be told, and waits for its guard.
+fn end_unreported(record: &[u8], guard: &process::Child) {
+    guard.signal(Signal::SIGTERM);
+    let until = Deadline::after(PATIENCE);
+    let kill_at = Deadline::after(GRACE);
+    let ident = Record::parse(record)
+        .ok()
+        .and_then(|record| record.str("ident")?.parse::<Identity>().ok());
+    let mut command = ident.and_then(|ident| match Here::new().find(&ident, None) {
+        Standing::Same(handle) => Some(handle),
+        _ => None,
+    });
+    while guard.ended().is_none() && !until.passed() {
+        if kill_at.passed()
+            && let Some(command) = command.take()
+        {
+            command.signal(Signal::SIGKILL);
+        }
+        until.sleep(Duration::from_millis(5));
     }
 }
 

@@ -4,7 +4,7 @@ use std::path::Path;
 use std::time::Duration;
 
 use marker::Marker;
-use process::{Exit, Here, Identity, Named, Pid, Reader, Table};
+use process::{Entry, Exit, Handle, Here, Identity, Named, Pid, Reader, Table};
 use records::text::lossy;
 use records::{Record, time};
 use serde::Serialize;
@@ -31,7 +31,7 @@ pub struct ExitRecord {
     pub deliberate: bool,
     /// How long it ran.
     pub uptime_ms: Option<u64>,
-    /// Members of its group or session that live on.
+    /// Members of its group or session that live on, and what else of it is known to.
     pub stranded: Vec<Named>,
     /// The end of its log.
     pub log_tail: Option<String>,
@@ -118,14 +118,15 @@ pub struct GiveUpRecord {
 }
 
 impl GiveUpRecord {
-    /// After the death `last`.
-    pub fn after(last: &ExitRecord) -> GiveUpRecord {
+    /// After the death `last` and so many restarts in a row, of which the last has ended, or
+    /// failed, like this.
+    pub fn after(last: &ExitRecord, restarts: u32, last_exit: Exit) -> GiveUpRecord {
         GiveUpRecord {
             v: 1,
             r#type: "give_up",
             argv: last.argv.clone(),
-            restarts: last.restarts,
-            last_exit: last.exit,
+            restarts,
+            last_exit,
             tag: last.tag.clone(),
             lossy: last.lossy,
             argv_cut: last.argv_cut,
@@ -134,31 +135,64 @@ impl GiveUpRecord {
     }
 }
 
-/// The members of the group or session of `leader` that live, by number and identity. While the
-/// leader has not been collected, the number is its own; later it may have been handed out again,
-/// and then whoever has it, with all of theirs, is left out.
-pub fn stranded(here: &Here, leader: Pid) -> Vec<Named> {
-    let Ok(table) = Table::read(&mut Reader::new()) else {
-        return Vec::new();
-    };
-    if table
-        .get(leader)
-        .is_some_and(|entry| !entry.state.is_zombie())
-    {
-        return Vec::new();
+/// Who has outlived a process.
+#[derive(Debug, Default)]
+pub struct Left {
+    /// Members of its group or session.
+    pub members: Vec<Handle>,
+    /// Other descendants of it, in sessions of their own, where they are known: they have been
+    /// given to this process when their parents ended.
+    pub strays: Vec<Handle>,
+}
+
+impl Left {
+    /// Looks for what `leader` has left. While it has not been collected, the number is its own;
+    /// later it may have been handed out again, and then whoever has it, with all of theirs, is
+    /// left out.
+    pub fn by(leader: Pid, here: &Here) -> Left {
+        let Ok(table) = Table::read(&mut Reader::new()) else {
+            return Left::default();
+        };
+        let own = table.get(leader);
+        if own.is_some_and(|entry| !entry.state.is_zombie()) {
+            return Left::default();
+        }
+        let number = leader.get();
+        let is_member = |entry: &Entry| entry.pgid == number || entry.sid == number;
+        let live = |entry: &&Entry| entry.pid != leader && !entry.state.is_zombie();
+        let entries = table.entries().iter();
+        let members = entries.filter(live).filter(|entry| is_member(entry));
+        // What an earlier run has left is older than this run.
+        let adopted = own.map(|own| {
+            let children = table.entries().iter().filter(|entry| {
+                entry.ppid == Pid::own().get() && entry.pid != leader && entry.start >= own.start
+            });
+            let mut pids: Vec<Pid> = children.map(|entry| entry.pid).collect();
+            pids.extend(table.descendants(&pids));
+            pids
+        });
+        let adopted = adopted.into_iter().flatten();
+        let strays = adopted.filter_map(|pid| table.get(pid));
+        let open = |entry: &Entry| here.open(entry.pid).ok();
+        Left {
+            members: members.filter_map(open).collect(),
+            strays: strays
+                .filter(live)
+                .filter(|entry| !is_member(entry))
+                .filter_map(open)
+                .collect(),
+        }
     }
-    let number = leader.get();
-    let members = table
-        .entries()
-        .iter()
-        .filter(|entry| (entry.pgid == number || entry.sid == number) && entry.pid != leader);
-    members
-        .filter_map(|entry| here.open(entry.pid).ok())
-        .map(|handle| Named {
+
+    /// All of them, by number and identity.
+    pub fn named(&self) -> Vec<Named> {
+        let all = self.members.iter().chain(&self.strays);
+        all.map(|handle| Named {
             pid: handle.pid(),
             ident: handle.ident().clone(),
         })
         .collect()
+    }
 }
 
 /// Whole milliseconds.

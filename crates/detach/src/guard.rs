@@ -1,24 +1,25 @@
 //! The guard: the command's parent, in a session of its own, that announces its death and, if
 //! asked, starts it again.
 
+use std::io;
 use std::os::fd::OwnedFd;
 use std::time::{Duration, Instant};
 
 use process::end::{EndOptions, Remains, Root, Scope, Target, Watch};
-use process::{Exit, Handle, Here, Interrupts, Named, Pid, Signal};
+use process::{Blocked, Exit, Handle, Here, Interrupts, Named, Pid, Signal};
 use records::{Deadline, Failure, exit, say};
 
 use crate::args::Args;
 use crate::breaker::{Breaker, Next};
-use crate::death::{By, ExitRecord, GiveUpRecord, milliseconds, stranded};
+use crate::death::{By, ExitRecord, GiveUpRecord, Left, milliseconds};
 use crate::ending::{self, Patience};
 use crate::foreground::CAUGHT;
 use crate::keeper::Keeper;
 use crate::lock::{Holder, Lock};
 use crate::start::{Outcome, Printed, Starter, Up};
-use crate::status::Report;
+use crate::status::{Message, Report};
 
-/// How long one try to announce may wait for the announcement file's lock.
+/// How long one try to announce, or to lock the lock file, may wait for another process.
 const TRY: Duration = Duration::from_secs(2);
 
 /// The first pause after an announcement that failed; it doubles, up to [`LONGEST_PAUSE`].
@@ -28,14 +29,22 @@ const FIRST_PAUSE: Duration = Duration::from_millis(100);
 const LONGEST_PAUSE: Duration = Duration::from_secs(5);
 
 /// Runs as the guard: starts the command, says what came of that, and stays until the command's
-/// last death is announced. Gives the status to leave with.
-pub fn run(args: &Args, lock: Option<Lock>, deadline: Deadline, mut report: Report) -> u8 {
-    match guard(args, lock, deadline, &mut report) {
+/// last death is announced. Gives the status to leave with. Signals are held back until they are
+/// caught.
+pub fn run(
+    args: &Args,
+    lock: Option<Lock>,
+    deadline: Deadline,
+    mut report: Report,
+    held_back: Blocked,
+) -> u8 {
+    match guard(args, lock, deadline, &mut report, held_back) {
         Ok(()) => 0,
         Err(failure) => {
+            let status = failure.status().code();
             say!("{}", failure.message());
-            report.failed(failure.status());
-            failure.status().code()
+            report.tell(&Message::Failed(status));
+            status
         }
     }
 }
@@ -45,10 +54,13 @@ fn guard(
     lock: Option<Lock>,
     deadline: Deadline,
     report: &mut Report,
+    held_back: Blocked,
 ) -> Result<(), Failure> {
     let here = Here::new();
     let own = here.open(Pid::own()).map_err(Failure::failed)?;
     let interrupts = Interrupts::catch(&CAUGHT)?;
+    drop(held_back);
+    process::survive_failing_writes();
     let keeper = Keeper::new(
         args,
         Some(Named {
@@ -57,6 +69,26 @@ fn guard(
         }),
     )?;
     drop(own);
+    // Orphans of the command are given to the guard then, where the kernel can do that, so that it
+    // knows whom the command has left, also in sessions of their own.
+    let _ = process::become_subreaper(true);
+    // What can fail, fails before anything is executed.
+    let mut guard = Guard {
+        restarts: Restarts::prepare(args)?,
+        null: std::fs::File::options()
+            .read(true)
+            .write(true)
+            .open("/dev/null")?,
+        args,
+        here: &here,
+        interrupts: &interrupts,
+        keeper: &keeper,
+        report,
+        breaker: Breaker::new(args.policy()),
+        timeout: Deadline::never(),
+        deliberate: false,
+        timed_out: false,
+    };
     let starter = Starter {
         args,
         here: &here,
@@ -67,160 +99,207 @@ fn guard(
         keeper: Some(&keeper),
         streams: None,
     };
-    let outcome = starter.start()?;
+    let outcome = starter.start();
     // With it goes the lock file's lock: the start is decided.
     drop(starter);
-    let mut guard = Guard {
-        streams: Streams::for_restarts(args)?,
-        again: again(args)?,
-        args,
-        here: &here,
-        interrupts: &interrupts,
-        keeper: &keeper,
-        breaker: Breaker::new(args.policy()),
-        deliberate: false,
-        timed_out: false,
-    };
-    guard.settle()?;
-    match outcome {
-        Outcome::Up(up) => {
-            report.up(&serde_json::to_vec(&up.record)?);
-            let status = guard.watch(*up);
-            report.ended(status);
+    let up = match outcome {
+        Ok(Outcome::Up(up)) => up,
+        Ok(Outcome::Unready(up, status)) => {
+            let line = serde_json::to_vec(&up.record)?;
+            let exit = up.record.exit.unwrap_or_default();
+            guard.deliberate = up.record.status != Some(process::Status::Exited);
+            guard.close_unready(Some(&up), exit, Message::NotUp(line, status.code()));
+            return Ok(());
         }
-        Outcome::Not(printed, status) => {
-            let (line, record) = match printed {
-                Printed::Made(record) => (serde_json::to_vec(&record)?, Some(record)),
-                Printed::Found(line) => (line, None),
+        Ok(Outcome::Not(printed, status)) => {
+            let line = match printed {
+                Printed::Made(record) => serde_json::to_vec(&record)?,
+                Printed::Found(line) => line,
             };
-            report.not_up(status, &line);
-            // What was executed has ended before it was ready: by itself, or by us. Its caller has
-            // just been told; the announcement is for everybody else.
-            if let Some(record) = record {
-                guard.deliberate = record.status != Some(process::Status::Exited);
-                guard.close_unready(record.exit.unwrap_or_default());
-            }
+            guard.report.tell(&Message::NotUp(line, status.code()));
+            return Ok(());
         }
-        Outcome::Interrupted(_) => {
+        Ok(Outcome::Interrupted(_)) => {
             guard.deliberate = true;
-            guard.close_unready(Exit::default());
+            let failed = Message::Failed(exit::Status::Failed.code());
+            guard.close_unready(None, Exit::default(), failed);
+            return Ok(());
         }
-    }
-    Ok(())
+        Err(failure) => {
+            // It may have been executed, and been ended then.
+            say!("{}", failure.message());
+            guard.deliberate = true;
+            let failed = Message::Failed(failure.status().code());
+            guard.close_unready(None, Exit::default(), failed);
+            return Ok(());
+        }
+    };
+    guard.let_go();
+    guard.stay(*up)
 }
 
-/// The command line of a restart: nothing is relative to a directory any more, and nobody waits
-/// for readiness.
-fn again(args: &Args) -> Result<Args, Failure> {
-    let mut again = args.clone();
-    again.ready_socket.clear();
-    again.ready_file.clear();
-    again.ready_line.clear();
-    if again.chdir.is_none() {
-        again.chdir = Some(std::env::current_dir()?);
-    }
-    Ok(again)
+/// What a restart needs, of which the guard itself lets go.
+struct Restarts {
+    /// The command line: nothing is relative to a directory any more, and nobody waits for
+    /// readiness.
+    args: Args,
+    /// The caller's standard streams, where they are the command's.
+    streams: [Option<OwnedFd>; 3],
 }
 
-/// The caller's standard streams, where a restart has to hand them on.
-struct Streams([Option<OwnedFd>; 3]);
-
-impl Streams {
-    fn for_restarts(args: &Args) -> Result<Streams, Failure> {
+impl Restarts {
+    /// `None` where there will be none.
+    fn prepare(args: &Args) -> Result<Option<Restarts>, Failure> {
+        if !args.policy().restart {
+            return Ok(None);
+        }
+        let mut again = args.clone();
+        again.ready_socket.clear();
+        again.ready_file.clear();
+        again.ready_line.clear();
+        if again.chdir.is_none() {
+            let folder = std::env::current_dir();
+            again.chdir = Some(folder.map_err(|error| {
+                Failure::failed(format_args!("no working directory to restart in: {error}"))
+            })?);
+        }
+        let own = [
+            rustix::stdio::stdin(),
+            rustix::stdio::stdout(),
+            rustix::stdio::stderr(),
+        ];
         let mut streams = [None, None, None];
-        if args.policy().restart {
-            let own = [
-                rustix::stdio::stdin(),
-                rustix::stdio::stdout(),
-                rustix::stdio::stderr(),
-            ];
-            for ((number, own), stream) in (0..).zip(own).zip(&mut streams) {
-                if args.wait || args.keep_fd.contains(&number) {
-                    *stream = Some(own.try_clone_to_owned()?);
-                }
+        for ((number, own), stream) in (0..).zip(own).zip(&mut streams) {
+            if args.wait || args.keep_fd.contains(&number) {
+                *stream = Some(own.try_clone_to_owned()?);
             }
         }
-        Ok(Streams(streams))
+        Ok(Some(Restarts {
+            args: again,
+            streams,
+        }))
     }
 }
 
 struct Guard<'a> {
     args: &'a Args,
-    again: Args,
-    streams: Streams,
+    restarts: Option<Restarts>,
+    null: std::fs::File,
     here: &'a Here,
     interrupts: &'a Interrupts,
     keeper: &'a Keeper,
+    report: &'a mut Report,
     breaker: Breaker,
+    /// When the command is ended, however often it was started by then.
+    timeout: Deadline,
     /// Whether an end from now on is wanted.
     deliberate: bool,
     /// Whether the command was ended at its timeout.
     timed_out: bool,
 }
 
+/// What came of a restart.
+enum Restarted {
+    Up(Box<Up>),
+    /// It could not be started; this stands for its end.
+    Failed(Exit),
+    /// Nobody wants it any more.
+    NotWanted,
+}
+
 impl Guard<'_> {
-    /// Lets go of what is the caller's: streams, directory, and what only the command needs.
-    fn settle(&self) -> Result<(), Failure> {
-        let null = std::fs::File::options()
-            .read(true)
-            .write(true)
-            .open("/dev/null")?;
-        rustix::stdio::dup2_stdin(&null)
-            .and_then(|()| rustix::stdio::dup2_stdout(&null))
-            .and_then(|()| rustix::stdio::dup2_stderr(&null))
-            .map_err(std::io::Error::from)?;
-        std::env::set_current_dir("/")?;
-        if !self.args.policy().restart {
-            process::close(&self.args.keep_fd);
+    /// Lets go of what is the caller's. Not earlier: the command inherits directory and streams as
+    /// they are, without a path that might lead elsewhere, and the messages of a start that fails
+    /// go to the caller's own stderr. The caller is waiting until this is done.
+    fn let_go(&self) {
+        let _ = rustix::stdio::dup2_stdin(&self.null);
+        let _ = rustix::stdio::dup2_stdout(&self.null);
+        let _ = rustix::stdio::dup2_stderr(&self.null);
+        let _ = std::env::set_current_dir("/");
+        if self.restarts.is_none() {
+            let kept = self.args.keep_fd.iter().copied();
+            process::close(&kept.filter(|&fd| fd > 2).collect::<Vec<_>>());
         }
-        if self.args.timeout.is_none() {
-            let _ = process::become_subreaper(false);
+    }
+
+    /// Says that the command runs, and stays with it.
+    fn stay(&mut self, mut up: Up) -> Result<(), Failure> {
+        // In the foreground it would be the command's; here it was meant for the start.
+        if !self.args.wait && self.is_asked_to_end(&[Signal::SIGHUP]) {
+            ending::end(self.here, &mut up.child, Patience::Hasty);
+            let exit = up.child.exit().unwrap_or_default();
+            let failed = Message::Failed(exit::Status::Failed.code());
+            self.close_unready(Some(&up), exit, failed);
+            return Ok(());
         }
+        self.report
+            .tell(&Message::Up(serde_json::to_vec(&up.record)?));
+        self.timeout = Deadline::after_or_never(self.args.timeout);
+        self.watch(up);
         Ok(())
     }
 
     /// Waits for the command's death, announces it, and starts the command again for as long as
-    /// the breaker lets it. Gives the last one's status.
-    fn watch(&mut self, mut up: Up) -> exit::Status {
+    /// the breaker lets it. Then the marker goes, and whoever waits is told the last one's status.
+    fn watch(&mut self, mut up: Up) {
         loop {
-            let exit = self.until_dead(&mut up);
+            let mut exit = self.until_dead(&mut up);
             let uptime = up.released.elapsed();
             self.deliberate |= self.keeper.is_being_stopped(self.here);
-            let death = self.death(&up, exit, uptime);
-            if let Some(death) = &death {
-                self.announce(death);
-            }
-            let mut next = self.breaker.ended(&exit, uptime, self.deliberate);
+            let left = Left::by(up.child.pid(), self.here);
+            let death = self.death(Some((&up, uptime)), exit, &left);
+            let mut next = self.breaker_says(&exit, uptime);
+            let mut left = Some(left.members);
             if next == Next::GiveUp {
-                self.end_remains(&up);
+                self.end_remains(&up, left.take().unwrap_or_default());
             }
             // Not before: as long as it is not collected, its number is nobody else's.
             up.child.exit();
-            loop {
+            let mut last_word = match next {
+                Next::Restart(_) => None,
+                _ => Some(Message::Ended(self.status(exit).code())),
+            };
+            if let Some(death) = &death {
+                self.persist(&mut last_word, |keeper, limit| {
+                    keeper.announce(death, limit)
+                });
+            }
+            let started = loop {
                 match next {
-                    Next::Rest => {}
+                    Next::Rest => break None,
                     Next::GiveUp => {
+                        self.end_remains(&up, left.take().unwrap_or_default());
                         if let Some(death) = &death {
-                            self.note(&GiveUpRecord::after(death));
+                            let restarts = self.breaker.restarts();
+                            let given_up = GiveUpRecord::after(death, restarts, exit);
+                            self.persist(&mut last_word, |keeper, limit| {
+                                keeper.note(&given_up, limit)
+                            });
                         }
+                        break None;
                     }
                     Next::Restart(delay) => match self.restart(delay) {
-                        Some(Ok(started)) => {
-                            up = started;
-                            break;
+                        Restarted::Up(started) => break Some(started),
+                        Restarted::NotWanted => break None,
+                        Restarted::Failed(failed) => {
+                            exit = failed;
+                            next = self.breaker_says(&exit, Duration::ZERO);
                         }
-                        Some(Err(exit)) => {
-                            next = self.breaker.ended(&exit, Duration::ZERO, self.deliberate);
-                            continue;
-                        }
-                        None => {}
                     },
                 }
-                // What cannot be removed now is removed by the next sweep: it is announced.
-                let _ = self.keeper.close();
-                return self.status(exit);
+            };
+            match started {
+                Some(started) => up = *started,
+                None => {
+                    let ended = Message::Ended(self.status(exit).code());
+                    return self.close(last_word.or(Some(ended)));
+                }
             }
         }
+    }
+
+    fn breaker_says(&mut self, exit: &Exit, uptime: Duration) -> Next {
+        self.breaker.ended(exit, uptime, self.deliberate)
     }
 
     fn status(&self, exit: Exit) -> exit::Status {
@@ -233,121 +312,167 @@ impl Guard<'_> {
 
     /// Waits until the command has ended, and passes signals on to it. It is not collected.
     fn until_dead(&mut self, up: &mut Up) -> Exit {
-        let deadline = Deadline::after_or_never(self.args.timeout);
         loop {
             if let Some(exit) = up.child.ended() {
                 return exit;
             }
             process::collect_adopted(up.child.pid());
             for signal in self.interrupts.take() {
-                // These ask for an end; the others are the command's own business.
-                self.deliberate |=
-                    matches!(signal, Signal::SIGTERM | Signal::SIGINT | Signal::SIGQUIT);
+                // The others are the command's own business.
+                self.deliberate |= asks_for_an_end(signal);
                 if signal != Signal::SIGCHLD {
                     up.child.signal_group(signal);
                 }
             }
-            if deadline.passed() {
+            if self.timeout.passed() {
                 self.deliberate = true;
                 self.timed_out = true;
                 ending::end(self.here, &mut up.child, Patience::Grace(self.args.grace));
                 return up.child.exit().unwrap_or_default();
             }
             let handles: Vec<&Handle> = up.handle.iter().collect();
-            let wake = Some(self.interrupts.wake());
-            if process::wait(&handles, wake, deadline.instant()).is_err() {
-                // Out of memory, at the worst: look again, but not at once.
-                std::thread::sleep(FIRST_PAUSE);
-            }
+            self.rest(&handles, self.timeout.instant());
         }
     }
 
-    fn death(&self, up: &Up, exit: Exit, uptime: Duration) -> Option<ExitRecord> {
-        let policy = self.args.policy();
+    /// Waits for one of `handles`, for a signal, or until `until`.
+    fn rest(&self, handles: &[&Handle], until: Option<Instant>) {
+        if process::wait(handles, Some(self.interrupts.wake()), until).is_err() {
+            // Out of memory, at the worst: look again, but not at once.
+            std::thread::sleep(FIRST_PAUSE);
+        }
+    }
+
+    /// Takes the signals that have come, and says whether an end is wanted by now.
+    fn is_asked_to_end(&mut self, besides: &[Signal]) -> bool {
+        for signal in self.interrupts.take() {
+            self.deliberate |= asks_for_an_end(signal) || besides.contains(&signal);
+        }
+        if self.timeout.passed() {
+            self.deliberate = true;
+            self.timed_out = true;
+        }
+        self.deliberate
+    }
+
+    /// The death of the present command, if there is one.
+    fn death(&self, up: Option<(&Up, Duration)>, exit: Exit, left: &Left) -> Option<ExitRecord> {
+        let uptime = up.map(|(_, uptime)| uptime);
         let mut death = self.keeper.death(By::Guard)?;
         death.exit = exit;
         death.deliberate = self.deliberate;
-        death.unnatural = !self.deliberate && policy.is_unnatural(&exit, Some(uptime));
-        death.uptime_ms = Some(milliseconds(uptime));
-        death.stranded = stranded(self.here, up.child.pid());
+        death.unnatural = !self.deliberate && self.args.policy().is_unnatural(&exit, uptime);
+        death.uptime_ms = uptime.map(milliseconds);
+        death.stranded = left.named();
         death.restarts = self.breaker.restarts();
         if let Some(log) = &self.args.log {
-            death.with_log(log, up.log_start);
+            death.with_log(log, up.map_or(0, |(up, _)| up.log_start));
         }
         Some(death)
     }
 
-    /// Announces `death`, as often as it takes. The marker stays until it has landed.
-    fn announce(&self, death: &ExitRecord) {
+    /// Does what has to be done, as often as it takes. Whoever waits for the end is told after the
+    /// first failure: a full disk may take its time.
+    fn persist(
+        &mut self,
+        last_word: &mut Option<Message>,
+        act: impl Fn(&Keeper, Deadline) -> io::Result<()>,
+    ) {
         let mut pause = FIRST_PAUSE;
-        while self.keeper.announce(death, Deadline::after(TRY)).is_err() {
-            self.pause(pause);
+        while act(self.keeper, Deadline::after(TRY)).is_err() {
+            if let Some(word) = last_word.take() {
+                self.report.tell(&word);
+            }
+            let until = Instant::now() + pause;
+            while Instant::now() < until {
+                self.rest(&[], Some(until));
+                // The command's own end has been collected by now.
+                process::collect_adopted(Pid::own());
+                self.is_asked_to_end(&[]);
+            }
             pause = (pause * 2).min(LONGEST_PAUSE);
         }
     }
 
-    fn note(&self, record: &GiveUpRecord) {
-        let mut pause = FIRST_PAUSE;
-        while self.keeper.note(record, Deadline::after(TRY)).is_err() {
-            self.pause(pause);
-            pause = (pause * 2).min(LONGEST_PAUSE);
+    /// Removes the marker, and says the last word.
+    fn close(&mut self, last_word: Option<Message>) {
+        // What cannot be removed now is removed by the next sweep: it is announced.
+        let _ = self.keeper.close();
+        if let Some(word) = last_word {
+            self.report.tell(&word);
         }
     }
 
-    fn pause(&self, pause: Duration) {
-        let until = Instant::now() + pause;
-        while Instant::now() < until {
-            if process::wait(&[], Some(self.interrupts.wake()), Some(until)).is_err() {
-                std::thread::sleep(FIRST_PAUSE);
+    /// Announces the end of a command that was never ready, if one was executed.
+    fn close_unready(&mut self, up: Option<&Up>, exit: Exit, last_word: Message) {
+        let up = up.map(|up| (up, up.released.elapsed()));
+        let mut last_word = Some(last_word);
+        if let Some(leader) = self.keeper.death(By::Guard).map(|death| death.pid)
+            && let Some(mut death) = self.death(up, exit, &Left::by(leader, self.here))
+        {
+            // Whatever its code.
+            death.unnatural = !self.deliberate;
+            self.persist(&mut last_word, |keeper, limit| {
+                keeper.announce(&death, limit)
+            });
+        }
+        self.close(last_word);
+    }
+
+    /// Starts the command again after `delay`.
+    fn restart(&mut self, delay: Duration) -> Restarted {
+        let until = self.timeout.min(Deadline::after(delay));
+        while !until.passed() {
+            self.rest(&[], until.instant());
+            process::collect_adopted(Pid::own());
+            if self.is_asked_to_end(&[]) {
+                return Restarted::NotWanted;
             }
-            self.interrupts.take();
+        }
+        if self.is_asked_to_end(&[]) || self.keeper.is_being_stopped(self.here) {
+            return Restarted::NotWanted;
+        }
+        let lock = match self.lock_again() {
+            Some(Ok(lock)) => lock,
+            Some(Err(failure)) => return failed(&failure),
+            None => return Restarted::NotWanted,
+        };
+        let Some(restarts) = &self.restarts else {
+            return Restarted::NotWanted;
+        };
+        let starter = Starter {
+            args: &restarts.args,
+            here: self.here,
+            interrupts: self.interrupts,
+            deadline: Deadline::never(),
+            lock,
+            began: Instant::now(),
+            keeper: Some(self.keeper),
+            streams: Some(&restarts.streams),
+        };
+        match starter.restart() {
+            Ok(up) => Restarted::Up(Box::new(up)),
+            Err(_) if self.keeper.is_stopped() => Restarted::NotWanted,
+            Err(failure) => failed(&failure),
         }
     }
 
-    /// Starts the command again after `delay`. `None` where that is no longer wanted; the exit
-    /// that stands for a start which failed.
-    fn restart(&mut self, delay: Duration) -> Option<Result<Up, Exit>> {
-        let until = Instant::now() + delay;
-        while Instant::now() < until {
-            let _ = process::wait(&[], Some(self.interrupts.wake()), Some(until));
-            let asked = self.interrupts.take();
-            self.deliberate |= asked
-                .iter()
-                .any(|signal| matches!(signal, Signal::SIGTERM | Signal::SIGINT | Signal::SIGQUIT));
-            if self.deliberate {
-                return None;
-            }
-        }
-        if self.keeper.is_being_stopped(self.here) {
-            return None;
-        }
-        let started = self.lock_again()?.and_then(|lock| {
-            let starter = Starter {
-                args: &self.again,
-                here: self.here,
-                interrupts: self.interrupts,
-                deadline: Deadline::never(),
-                lock,
-                began: Instant::now(),
-                keeper: Some(self.keeper),
-                streams: Some(&self.streams.0),
-            };
-            starter.restart()
-        });
-        Some(started.map_err(|failure| Exit {
-            code: Some(failure.status().code().into()),
-            ..Exit::default()
-        }))
-    }
-
-    /// The lock file's lock for a restart. `None` where another start has taken over meanwhile.
-    fn lock_again(&self) -> Option<Result<Option<Lock>, Failure>> {
+    /// The lock file's lock for a restart. `None` where another start has taken over meanwhile, or
+    /// an end is wanted by now.
+    fn lock_again(&mut self) -> Option<Result<Option<Lock>, Failure>> {
         let Some(path) = &self.args.lock else {
             return Some(Ok(None));
         };
-        let lock = match Lock::take(path, Deadline::after(TRY)) {
-            Ok(lock) => lock,
-            Err(failure) => return Some(Err(failure)),
+        let lock = loop {
+            match Lock::take(path, Deadline::after(TRY)) {
+                Ok(lock) => break lock,
+                Err(failure) if failure.status() != exit::Status::Deadline => {
+                    return Some(Err(failure));
+                }
+                // Another start has it, and may be waiting until its command is ready.
+                Err(_) if self.is_asked_to_end(&[]) => return None,
+                Err(_) => {}
+            }
         };
         match lock.holder(self.here) {
             Ok(Holder::Nobody) => Some(Ok(Some(lock))),
@@ -357,38 +482,30 @@ impl Guard<'_> {
     }
 
     /// Ends what the command has left of its group and session.
-    fn end_remains(&self, up: &Up) {
+    fn end_remains(&self, up: &Up, left: Vec<Handle>) {
         let Some(handle) = &up.handle else { return };
-        let left = stranded(self.here, up.child.pid());
         let target = Target {
             root: Root::Ended(Remains::of(handle.ident())),
             scope: Scope::Auto,
-            extra: left
-                .iter()
-                .filter_map(|named| self.here.open(named.pid).ok())
-                .collect(),
+            extra: left,
         };
         let options = EndOptions {
             grace: Duration::from_secs(2),
             ..EndOptions::default()
         };
-        // Whatever comes of it is said by the stranded of the next look, not here.
+        // Those that survive even KILL cannot be helped.
         let _ = process::end::end(self.here, vec![target], &options, Watch::default());
     }
+}
 
-    /// The death of a command that was never ready.
-    fn close_unready(&self, exit: Exit) {
-        let Some(mut death) = self.keeper.death(By::Guard) else {
-            return;
-        };
-        death.exit = exit;
-        death.deliberate = self.deliberate;
-        death.unnatural = !self.deliberate;
-        death.stranded = stranded(self.here, death.pid);
-        if let Some(log) = &self.args.log {
-            death.with_log(log, 0);
-        }
-        self.announce(&death);
-        let _ = self.keeper.close();
-    }
+/// Whether a signal to the guard asks for the command's end.
+fn asks_for_an_end(signal: Signal) -> bool {
+    matches!(signal, Signal::SIGTERM | Signal::SIGINT | Signal::SIGQUIT)
+}
+
+fn failed(failure: &Failure) -> Restarted {
+    Restarted::Failed(Exit {
+        code: Some(failure.status().code().into()),
+        ..Exit::default()
+    })
 }

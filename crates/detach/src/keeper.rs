@@ -1,8 +1,9 @@
 //! The book-keeping of a command's death: its marker, and the announcement.
 
-use std::cell::RefCell;
+use std::cell::{Cell, RefCell};
 use std::io;
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 use marker::{Locked, Marker, Try};
 use process::{Here, Named, ProcessRecord, Standing};
@@ -14,7 +15,10 @@ use uuid::Uuid;
 use crate::announce::{self, Place};
 use crate::args::Args;
 use crate::death::{By, ExitRecord};
-use crate::sweep;
+use crate::sweep::{self, Verdict};
+
+/// How long a sweep may take that has a marker locked which is in the way of a new one.
+const PATIENCE: Duration = Duration::from_secs(2);
 
 /// What stands for the death of the command that runs, until it is announced.
 #[derive(Debug)]
@@ -28,6 +32,7 @@ pub struct Keeper {
     /// The guard, where there is one.
     guard: Option<Named>,
     now: RefCell<Option<Now>>,
+    stopped: Cell<bool>,
 }
 
 /// The present command.
@@ -51,6 +56,7 @@ impl Keeper {
             tag: args.tag.clone(),
             guard,
             now: RefCell::new(None),
+            stopped: Cell::new(false),
         })
     }
 
@@ -69,51 +75,59 @@ impl Keeper {
     ///
     /// # Errors
     ///
-    /// It cannot be made, or it stands for another command that lives.
+    /// It cannot be made; it stands for another command that lives; its deaths could not be
+    /// announced; or the one before it was ended on purpose ([`Keeper::is_stopped`]).
     pub fn register(&self, record: &ProcessRecord, here: &Here) -> Result<(), Failure> {
-        let place = Place::now(&self.announce);
+        let place = Place::now(&self.announce)?;
         let death_id = Uuid::new_v4().to_string();
         let line = marker_line(record, &self.tag, &death_id, &self.announce, place)?;
         let marker = Marker::parse(&line).map_err(Failure::failed)?;
-        let before = self.now.take().and_then(|now| now.file);
-        let file = match (&self.path, before) {
-            (None, _) => None,
-            (Some(_), Some(mut file)) => {
+        let Some(path) = &self.path else {
+            *self.now.borrow_mut() = Some(Now { marker, file: None });
+            return Ok(());
+        };
+        let before = self.now.borrow_mut().as_mut().and_then(|now| {
+            let file = now.file.take()?;
+            Some((file, now.marker.ident.clone()))
+        });
+        let (file, replaced) = match before {
+            Some((mut file, ident)) => {
                 let replaced = file.replace(&line);
                 if let Err(error) = replaced {
-                    // The old marker is still there, and its death is announced.
-                    let _ = file.remove();
+                    // The old one is still there, for the next try, or to be removed.
+                    if let Some(now) = self.now.borrow_mut().as_mut() {
+                        now.file = Some(file);
+                    }
                     return Err(error.into());
                 }
-                Some(file)
+                (file, Some(ident))
             }
-            (Some(path), None) => {
+            None => {
                 make_room(path, &self.announce, here)?;
-                Some(Locked::make(path, &line)?)
+                (Locked::make(path, &line)?, None)
             }
         };
-        // Without a guard nobody holds the lock: whoever finds the process gone may announce it.
-        let file = file.filter(|_| self.guard.is_some());
-        *self.now.borrow_mut() = Some(Now { marker, file });
+        *self.now.borrow_mut() = Some(Now {
+            marker,
+            file: Some(file),
+        });
+        // Whoever ends a command on purpose notes it, and then looks whether the marker is still
+        // that command's. Seen from here it is the other way round, so one sees the other.
+        if replaced.is_some_and(|ident| marker::is_being_stopped(path, &ident, here)) {
+            self.stopped.set(true);
+            return Err(Failure::no("it is being stopped"));
+        }
         Ok(())
+    }
+
+    /// Whether a restart was given up because the command before it was ended on purpose.
+    pub fn is_stopped(&self) -> bool {
+        self.stopped.get()
     }
 
     /// The command was not executed after all: there is no death to announce.
     pub fn forget(&self) {
-        match self.now.take() {
-            Some(Now {
-                file: Some(file), ..
-            }) => {
-                let _ = file.remove();
-            }
-            _ => {
-                if let Some(path) = &self.path
-                    && let Ok(Try::Locked(file, _)) = Locked::try_lock(path)
-                {
-                    let _ = file.remove();
-                }
-            }
-        }
+        let _ = self.close();
     }
 
     /// What the marker says of the present command, as the beginning of the record of its
@@ -180,23 +194,44 @@ impl Keeper {
 /// It stands for a command that lives, or it cannot be told whether that lives.
 fn make_room(path: &Path, announce: &Path, here: &Here) -> Result<(), Failure> {
     let shown = path.display();
-    match Locked::try_lock(path)? {
-        Try::Gone => Ok(()),
-        Try::Busy => Err(Failure::failed(format_args!(
-            "{shown}: the marker of a command that is guarded"
-        ))),
-        Try::Locked(file, marker) => match here.find(&marker.ident, marker.host.as_deref()) {
-            Standing::Gone { .. } | Standing::Recycled(_) => {
-                sweep::announce(file, &marker, announce, here)?;
-                Ok(())
+    let patience = Deadline::after(PATIENCE);
+    loop {
+        match Locked::try_lock(path)? {
+            Try::Gone => return Ok(()),
+            Try::Busy if patience.passed() || is_guarded(path, here) => {
+                return Err(Failure::failed(format_args!(
+                    "{shown}: the marker of a command that is guarded"
+                )));
             }
-            Standing::Same(_) => Err(Failure::failed(format_args!(
-                "{shown}: the marker of process {}, which lives",
-                marker.ident.pid()
-            ))),
-            Standing::Unknown(why) => Err(Failure::unknown(format_args!("{shown}: {why}"))),
-        },
+            // By a sweep, which is soon done with it.
+            Try::Busy => patience.sleep(Duration::from_millis(5)),
+            Try::Locked(file, marker) => match sweep::judge(here, &marker) {
+                Verdict::Announce => {
+                    sweep::announce(file, &marker, announce, here)?;
+                    return Ok(());
+                }
+                Verdict::Leave => {
+                    return Err(Failure::failed(format_args!(
+                        "{shown}: the marker of process {}, which lives or is guarded",
+                        marker.ident.pid()
+                    )));
+                }
+                Verdict::Unknown(why) => {
+                    return Err(Failure::unknown(format_args!("{shown}: {why}")));
+                }
+            },
+        }
     }
+}
+
+/// Whether the guard that the marker at `path` names lives.
+fn is_guarded(path: &Path, here: &Here) -> bool {
+    let marker = Marker::read(path).ok();
+    let guard = marker.and_then(|marker| {
+        let guard = marker.guard?;
+        Some(here.find(&guard, marker.host.as_deref()))
+    });
+    matches!(guard, Some(Standing::Same(_)))
 }
 
 /// The process's record, as a marker.

@@ -4,6 +4,7 @@
 //! |---|---|
 //! | `args` | the command line |
 //! | `start` | the start: hold, write down, release, wait until ready |
+//! | `running` | what was to be started, and is there already |
 //! | `ready` | when a command counts as ready |
 //! | `lock` | one at a time: the file with the record of the one that runs |
 //! | `foreground` | `--wait`: signals in, status out, the timeout |
@@ -29,6 +30,7 @@ mod guard;
 mod keeper;
 mod lock;
 mod ready;
+mod running;
 mod start;
 mod status;
 mod sweep;
@@ -117,6 +119,10 @@ fn run(mut args: Args) -> Result<exit::Status, Failure> {
     match outcome {
         Outcome::Up(up) if args.wait => foreground::stay(&args, &here, *up, &interrupts),
         Outcome::Up(up) => report(&args, &here, *up, &interrupts),
+        Outcome::Unready(up, status) => {
+            let line = serde_json::to_vec(&up.record)?;
+            print(&args, &line, status)
+        }
         Outcome::Not(Printed::Made(record), status) => {
             let line = serde_json::to_vec(&record)?;
             print(&args, &line, status)

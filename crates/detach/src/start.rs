@@ -7,13 +7,13 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use process::{
-    Child, Exit, Handle, Here, Interrupts, Launch, LaunchError, Peer, Pid, ProcessRecord, Reader,
-    Ready, Sight, Signal, Status, Table,
+    Child, Exit, Handle, Here, Interrupts, Launch, LaunchError, Named, Pid, ProcessRecord, Ready,
+    Signal, Status,
 };
 use records::files::{self, Access};
 use records::text::{Argv, lossy};
 use records::waiting::Waiting;
-use records::{Deadline, Failure, Record, exit, say, time};
+use records::{Deadline, Failure, exit, say, time};
 
 use crate::args::Args;
 use crate::death::milliseconds;
@@ -21,15 +21,21 @@ use crate::ending::{self, Patience};
 use crate::keeper::Keeper;
 use crate::lock::{Holder, Lock};
 use crate::ready::{Look, Readiness, last_lines};
+use crate::running::stranger;
 
 /// How often files and sockets are looked at, of which the kernel gives no notice.
 const LOOK_EVERY: Duration = Duration::from_millis(10);
+
+/// More than a record can be long.
+const LONGEST_RECORD: usize = 16 << 20;
 
 /// What came of a start.
 pub enum Outcome {
     /// The command runs.
     Up(Box<Up>),
-    /// Nothing that was started here runs: what is to be printed, and the exit status.
+    /// It was executed, and has ended, or been ended, before it was ready: its record says how.
+    Unready(Box<Up>, exit::Status),
+    /// Nothing was executed: what is to be printed, and the exit status.
     Not(Printed, exit::Status),
     /// This signal came while it was starting; it has been ended.
     Interrupted(Signal),
@@ -95,14 +101,16 @@ impl Starter<'_> {
             return Ok(outcome);
         }
         let readiness = Readiness::before_start(self.args);
-        let mut up = self.launch()?;
-        if self.args.wants_ready()
-            && let Some(outcome) = self.until_ready(&mut up, readiness)?
-        {
-            return Ok(outcome);
+        let mut up = Box::new(self.launch()?);
+        if self.args.wants_ready() {
+            match self.until_ready(&mut up, readiness)? {
+                Readied::Yes => {}
+                Readied::No(status) => return Ok(Outcome::Unready(up, status)),
+                Readied::Interrupted(signal) => return Ok(Outcome::Interrupted(signal)),
+            }
         }
         match self.publish(&mut up) {
-            Ok(()) => Ok(Outcome::Up(Box::new(up))),
+            Ok(()) => Ok(Outcome::Up(up)),
             Err(failure) => {
                 ending::end(self.here, &mut up.child, Patience::Usual);
                 Err(failure)
@@ -173,15 +181,21 @@ impl Starter<'_> {
             }
         };
         let record = self.record(held.pid(), handle.as_ref());
-        if let Some(lock) = &self.lock {
-            lock.write(&record)?;
-        }
-        if let Some(keeper) = self.keeper {
-            keeper.register(&record, self.here)?;
-        }
-        // With --wait a signal that comes now is passed on, to a command that must be there.
-        let wake = (!self.args.wait).then(|| self.interrupts.wake());
-        match held.release(wake, None) {
+        let before = self.record_before();
+        // With --wait a signal that comes now is passed on, to a command that must be there; and
+        // with a guard some other child of it may end now.
+        let is_waited_for = !self.args.wait && self.guard().is_none();
+        let wake = is_waited_for.then(|| self.interrupts.wake());
+        let released = self.write_down(&record).and_then(|()| {
+            held.release(wake, None).map_err(|error| {
+                // A restart may be tried again, and is found by its marker until then.
+                if let Some(keeper) = self.keeper.filter(|_| self.streams.is_none()) {
+                    keeper.forget();
+                }
+                not_launched(error)
+            })
+        });
+        match released {
             Ok(child) => Ok(Up {
                 record,
                 child,
@@ -189,16 +203,58 @@ impl Starter<'_> {
                 released: Instant::now(),
                 log_start,
             }),
-            Err(error) => {
+            Err(failure) => {
                 if let Some(lock) = &self.lock {
                     lock.clear();
                 }
-                if let Some(keeper) = self.keeper {
-                    keeper.forget();
-                }
-                Err(not_launched(error))
+                self.put_back(before);
+                Err(failure)
             }
         }
+    }
+
+    /// Writes down who is about to be executed, wherever that has to be known even if this process
+    /// is killed at once.
+    fn write_down(&self, record: &ProcessRecord) -> Result<(), Failure> {
+        if let Some(lock) = &self.lock {
+            lock.write(record)?;
+        }
+        if let Some(path) = self.early_record() {
+            write_record(path, &serde_json::to_vec(record)?)?;
+        }
+        match self.keeper {
+            Some(keeper) => keeper.register(record, self.here),
+            None => Ok(()),
+        }
+    }
+
+    fn guard(&self) -> Option<&Named> {
+        self.keeper.and_then(Keeper::guard)
+    }
+
+    /// The record's file, where it is written before the command is executed: its guard may be
+    /// killed while it waits for the command to be ready.
+    fn early_record(&self) -> Option<&Path> {
+        self.guard().and(self.args.record.as_deref())
+    }
+
+    /// What is in that file before it is written.
+    fn record_before(&self) -> Option<Vec<u8>> {
+        files::read_trusted(self.early_record()?, LONGEST_RECORD).ok()
+    }
+
+    /// Undoes the writing of that file: nothing was executed.
+    fn put_back(&self, before: Option<Vec<u8>>) {
+        let Some(path) = self.early_record() else {
+            return;
+        };
+        let _ = match before {
+            Some(before) => files::write_whole(path, &before),
+            None => match files::open_trusted(path, Access::Read) {
+                Ok(_) => std::fs::remove_file(path),
+                Err(error) => Err(error),
+            },
+        };
     }
 
     /// The standard streams: what is not kept is the log, or nothing. In the foreground they stay
@@ -255,9 +311,8 @@ impl Starter<'_> {
         record
     }
 
-    /// Waits until all conditions hold. `None` is "they do"; otherwise the command has ended, or
-    /// been ended.
-    fn until_ready(&self, up: &mut Up, readiness: Readiness) -> Result<Option<Outcome>, Failure> {
+    /// Waits until all conditions hold. If they do not, the command has ended, or been ended.
+    fn until_ready(&self, up: &mut Up, readiness: Readiness) -> Result<Readied, Failure> {
         let (log_start, released) = (up.log_start, up.released);
         let end = match self.wait_for(Some(&mut up.child), up.handle.as_ref(), readiness) {
             Ok(Awaited::Ready(by)) => {
@@ -266,7 +321,7 @@ impl Starter<'_> {
                     by,
                     after_ms: milliseconds(released.elapsed()),
                 });
-                return Ok(None);
+                return Ok(Readied::Yes);
             }
             Ok(end) => end,
             Err(error) => {
@@ -294,16 +349,15 @@ impl Starter<'_> {
             }
             Awaited::Interrupted(signal) => {
                 ending::end(self.here, &mut up.child, Patience::Hasty);
-                return Ok(Some(Outcome::Interrupted(signal)));
+                return Ok(Readied::Interrupted(signal));
             }
-            Awaited::Ready(_) => return Ok(None),
+            Awaited::Ready(_) => return Ok(Readied::Yes),
         };
         up.record.status = Some(status);
         if up.record.exit.is_none() {
             up.record.exit = up.child.exit();
         }
-        let record = Printed::Made(Box::new(up.record.clone()));
-        Ok(Some(Outcome::Not(record, code)))
+        Ok(Readied::No(code))
     }
 
     fn show_last_lines(&self, from: u64) {
@@ -315,7 +369,7 @@ impl Starter<'_> {
     }
 
     /// The wait itself, for a child of ours, or for a process that was found running.
-    fn wait_for(
+    pub fn wait_for(
         &self,
         mut child: Option<&mut Child>,
         handle: Option<&Handle>,
@@ -372,121 +426,28 @@ impl Starter<'_> {
             process::wait(&handles, Some(self.interrupts.wake()), next.instant())?;
         }
     }
-
-    /// A socket that answers before anything is started: what was to be started is there.
-    fn already_answered(&self) -> Result<Option<Outcome>, Failure> {
-        for socket in &self.args.ready_socket {
-            let Some(peer) = process::probe_socket(socket)
-                .map_err(|error| Failure::failed(format_args!("{socket}: {error}")))?
-            else {
-                continue;
-            };
-            let mut record = self.of_peer(peer);
-            record.took_ms = Some(milliseconds(self.began.elapsed()));
-            let status = if peer.uid == rustix::process::geteuid().as_raw() {
-                record.status = Some(Status::Running);
-                self.running_status()
-            } else {
-                record.status = Some(Status::Occupied);
-                say!("{socket} is answered by a process of user {}", peer.uid);
-                exit::Status::No
-            };
-            return Ok(Some(Outcome::Not(Printed::Made(Box::new(record)), status)));
-        }
-        Ok(None)
-    }
-
-    /// The status for a command that is there already: no error, unless it was to be one.
-    fn running_status(&self) -> exit::Status {
-        match self.args.fail_if_running {
-            true => exit::Status::No,
-            false => exit::Status::Done,
-        }
-    }
-
-    /// What can be said of the process behind a socket.
-    fn of_peer(&self, peer: Peer) -> ProcessRecord {
-        let mut record = ProcessRecord::on(self.here.host());
-        record.pid = peer.pid;
-        let Some(pid) = peer.pid else {
-            return record;
-        };
-        let Sight::Alive(handle) = self.here.look(pid) else {
-            return record;
-        };
-        let mut reader = Reader::new();
-        if let Some(entry) = handle.entry() {
-            record.pgid = Some(entry.pgid);
-            record.sid = Some(entry.sid);
-        }
-        if let Ok(words) = reader.argv(pid) {
-            let argv = Argv::new(words.iter().map(Vec::as_slice), self.args.full_argv);
-            record.argv = Some(argv.argv);
-            record.argv_cut = argv.argv_cut;
-            record.lossy = argv.lossy;
-        }
-        record.cwd = shown(reader.cwd(pid).ok(), &mut record.lossy);
-        record.ident = Some(handle.ident().clone());
-        record
-    }
-
-    /// The lock's process runs: it is as good as started here, once it is ready as asked.
-    fn found(&self, line: &[u8], handle: &Handle) -> Result<Outcome, Failure> {
-        let Ok(record) = Record::parse(line) else {
-            return Err(Failure::failed("the lock's record cannot be read"));
-        };
-        let with = |status: Status| record.with("status", &status).map(Printed::Found);
-        if !self.args.wants_ready() || self.args.wait {
-            return Ok(Outcome::Not(with(Status::Running)?, self.running_status()));
-        }
-        let since = record
-            .str("started_at")
-            .and_then(|at| time::parse(&at).ok());
-        let readiness = Readiness::of_running(self.args, since);
-        let (status, code) = match self.wait_for(None, Some(handle), readiness)? {
-            Awaited::Ready(_) => (Status::Running, self.running_status()),
-            Awaited::Exited(_) => {
-                say!("the running command ended before it was ready");
-                (Status::Exited, exit::Status::No)
-            }
-            Awaited::NotReady(what) => {
-                say!("no {what} in time; the running command has been left alone");
-                (Status::NotReady, exit::Status::Deadline)
-            }
-            Awaited::Occupied(why) => {
-                say!("{why}");
-                (Status::Occupied, exit::Status::No)
-            }
-            Awaited::Interrupted(signal) => return Ok(Outcome::Interrupted(signal)),
-        };
-        Ok(Outcome::Not(with(status)?, code))
-    }
 }
 
-/// How a wait for readiness ended.
-enum Awaited {
-    Ready(&'static str),
-    Exited(Option<Exit>),
-    NotReady(String),
-    Occupied(String),
+/// What came of a wait until what was started is ready.
+enum Readied {
+    Yes,
+    /// It has ended, or been ended; its record says how.
+    No(exit::Status),
     Interrupted(Signal),
 }
 
-/// Who answers instead of the session and the descendants of `leader`; `None` where it is one of
-/// them. A listener whose process has ended since has passed its socket on, to a child of its own.
-fn stranger(peer: Peer, leader: Option<Pid>) -> Option<String> {
-    let Some(pid) = peer.pid else {
-        return Some("a process of another pid namespace".to_owned());
-    };
-    let leader = leader?;
-    let table = Table::read(&mut Reader::new()).ok()?;
-    let entry = table.get(pid)?;
-    let own = pid == leader
-        || entry.sid == leader.get()
-        || table.ancestors(pid).contains(&leader)
-        // Given to us when its parent ended: we are the subreaper of what we start alone.
-        || table.ancestors(pid).contains(&Pid::own());
-    (!own).then(|| format!("process {pid}, which the command has not started"))
+/// How a wait for readiness ended.
+pub enum Awaited {
+    /// All conditions hold; this was the last.
+    Ready(&'static str),
+    /// The process has ended.
+    Exited(Option<Exit>),
+    /// The deadline has passed; this was still awaited.
+    NotReady(String),
+    /// Somebody else answers.
+    Occupied(String),
+    /// This signal came.
+    Interrupted(Signal),
 }
 
 fn not_launched(error: LaunchError) -> Failure {
@@ -515,7 +476,8 @@ fn how(exit: Option<Exit>) -> String {
     }
 }
 
-fn shown(path: Option<PathBuf>, any_lossy: &mut bool) -> Option<String> {
+/// A path as it is shown in records.
+pub fn shown(path: Option<PathBuf>, any_lossy: &mut bool) -> Option<String> {
     let (text, lossy) = lossy(path?.as_os_str().as_bytes());
     *any_lossy |= lossy;
     Some(text)

@@ -6,7 +6,6 @@ use std::os::fd::{AsFd, OwnedFd};
 use std::time::Duration;
 
 use process::{Interrupts, Signal};
-use records::exit::Status;
 use rustix::event::{PollFd, PollFlags, poll};
 use rustix::io::Errno;
 
@@ -28,29 +27,15 @@ pub enum Message {
 }
 
 impl Report {
-    /// The command runs.
-    pub fn up(&mut self, record: &[u8]) {
-        self.send(b"U", record);
-    }
-
-    /// It does not, and this is what to print.
-    pub fn not_up(&mut self, status: Status, record: &[u8]) {
-        self.send(&[b'N', status.code()], record);
-    }
-
-    /// The start failed.
-    pub fn failed(&mut self, status: Status) {
-        self.send(&[b'F', status.code()], b"");
-    }
-
-    /// The command has ended.
-    pub fn ended(&mut self, status: Status) {
-        self.send(&[b'E', status.code()], b"");
-    }
-
-    fn send(&mut self, head: &[u8], record: &[u8]) {
+    /// Says it. Whoever started the guard may be gone by now; the guard goes on.
+    pub fn tell(&mut self, message: &Message) {
+        let (head, record): (&[u8], &[u8]) = match message {
+            Message::Up(record) => (b"U", record),
+            Message::NotUp(record, status) => (&[b'N', *status], record),
+            Message::Failed(status) => (&[b'F', *status], b""),
+            Message::Ended(status) => (&[b'E', *status], b""),
+        };
         let length = u32::try_from(record.len()).unwrap_or(0).to_ne_bytes();
-        // Whoever started the guard may be gone by now. The guard goes on.
         let _ = self.0.write_all(&[head, &length, record].concat());
     }
 }
@@ -97,11 +82,7 @@ impl Answers {
                 Ok(_) | Err(Errno::INTR) => {}
                 Err(errno) => return Err(errno.into()),
             }
-            let readable = !fds[0].revents().is_empty();
-            for signal in interrupts.take() {
-                patience = pass_on(signal).or(patience);
-            }
-            if readable {
+            if !fds[0].revents().is_empty() {
                 let mut chunk = vec![0; 64 << 10];
                 match rustix::io::read(&self.pipe, &mut chunk) {
                     Ok(0) => return Ok(None),
@@ -111,6 +92,13 @@ impl Answers {
                     Err(Errno::INTR) => {}
                     Err(errno) => return Err(errno.into()),
                 }
+                // A signal that came at the same moment came too late to change what is said.
+                if parse(&self.bytes).is_some() {
+                    continue;
+                }
+            }
+            for signal in interrupts.take() {
+                patience = pass_on(signal).or(patience);
             }
         }
     }
@@ -146,10 +134,15 @@ mod tests {
     fn messages_are_read_as_they_are_sent() {
         let (mut read, write) = io::pipe().unwrap();
         let mut report = Report(File::from(OwnedFd::from(write)));
-        report.up(b"{\"a\":1}\n");
-        report.not_up(Status::No, b"");
-        report.failed(Status::NotFound);
-        report.ended(Status::Code(143));
+        let said = [
+            Message::Up(b"{\"a\":1}\n".to_vec()),
+            Message::NotUp(Vec::new(), 1),
+            Message::Failed(127),
+            Message::Ended(143),
+        ];
+        for message in &said {
+            report.tell(message);
+        }
         drop(report);
         let mut bytes = Vec::new();
         read.read_to_end(&mut bytes).unwrap();
@@ -166,14 +159,6 @@ mod tests {
             rest = &rest[length..];
         }
         assert!(rest.is_empty());
-        assert_eq!(
-            messages,
-            [
-                Message::Up(b"{\"a\":1}\n".to_vec()),
-                Message::NotUp(Vec::new(), 1),
-                Message::Failed(127),
-                Message::Ended(143),
-            ]
-        );
+        assert_eq!(messages, said);
     }
 }

@@ -8,11 +8,11 @@ use records::{Deadline, Failure, Output, Record, exit, say};
 
 use crate::announce;
 use crate::args::Args;
-use crate::death::{By, ExitRecord, stranded};
+use crate::death::{By, ExitRecord, Left};
 
 /// What becomes of one marker.
 #[derive(Debug, PartialEq, Eq)]
-enum Verdict {
+pub enum Verdict {
     /// Its process or its guard lives.
     Leave,
     /// Both are gone.
@@ -78,7 +78,8 @@ fn markers(dir: &Path) -> Result<Vec<PathBuf>, Failure> {
     Ok(paths)
 }
 
-fn judge(here: &Here, marker: &Marker) -> Verdict {
+/// What is to become of `marker`, by what lives of it.
+pub fn judge(here: &Here, marker: &Marker) -> Verdict {
     let host = marker.host.as_deref();
     let process = match here.find(&marker.ident, host) {
         // A start time of `ps` is not enough to sweep a marker.
@@ -122,7 +123,7 @@ fn record(path: &Path, marker: &Marker, here: &Here) -> ExitRecord {
     let mut record = ExitRecord::of_marker(marker, By::Sweep);
     record.deliberate = marker::is_being_stopped(path, &marker.ident, here);
     record.unnatural = !record.deliberate;
-    record.stranded = stranded(here, marker.ident.pid());
+    record.stranded = Left::by(marker.ident.pid(), here).named();
     let log = Record::parse(&marker.line)
         .ok()
         .and_then(|said| said.str("log"));
