@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use std::time::Instant;
 
 use marker::{Marker, Stopping};
-use process::{Comparison, Handle, Here, Identity, Interrupts, Standing, wait};
+use process::{Comparison, Handle, Here, Identity, Interrupts, Signal, Standing, wait};
 
 /// How often a guard that restarts its command faster than it can be noted is followed.
 const ATTEMPTS: usize = 4;
@@ -67,10 +67,19 @@ pub fn locate(
             }
             _ => None,
         };
+        let now = guard.as_ref().and_then(|_| run_now(keepers));
         let moved_on = note.is_none()
-            && guard.is_some()
-            && run_now(keepers).is_some_and(|now| now.compare(&ident) != Comparison::Same);
+            && now
+                .as_ref()
+                .is_some_and(|now| now.compare(&ident) != Comparison::Same);
         if !moved_on || attempt == ATTEMPTS {
+            // What it guarded has ended, and it is about to start that again, or to end itself.
+            // That it is this marker's guard says the marker.
+            if let (Some(guard), Some(_), Some(_), Standing::Gone { .. }) =
+                (&guard, &now, &note, &standing)
+            {
+                guard.signal(Signal::SIGTERM);
+            }
             return Ok(Located {
                 ident,
                 standing,
