@@ -5,6 +5,7 @@
 #   make lint       formatting, clippy, shell scripts, manual pages
 #   make demo       the main job on real processes, in half a minute
 #   make soak       the long rounds of the races
+#   make test-agents  whether the released agents take the command lines that resume-id prints
 #   make man        manual pages and completions again, after a change of a command line
 #   make install    PREFIX=/usr/local DESTDIR=
 #   make uninstall  the same, undone
@@ -19,10 +20,11 @@ TOOLS := $(sort $(basename $(notdir $(wildcard crates/bin/*.rs))))
 SHELL_SCRIPTS := .ci/run $(wildcard tests/*.sh)
 
 # The commands that the tests use on real processes, and the packages that have them.
-NEEDS := bash fish jq parallel python3 script setpriv socat ssh sshd strace tmux unshare zsh
+NEEDS := bash fish jq parallel ps python3 script setpriv socat sqlite3 ssh sshd strace tmux unshare zsh
 LINT_NEEDS := mandoc shellcheck
 APT_jq := jq
 APT_mandoc := mandoc
+APT_ps := procps
 APT_python3 := python3
 APT_script := bsdutils
 APT_setpriv := util-linux
@@ -34,7 +36,7 @@ APT_strace := strace
 APT_tmux := tmux
 APT_unshare := util-linux
 
-.PHONY: all build release test lint demo soak man dist clean needs lint-needs
+.PHONY: all build release test test-agents lint demo soak man dist clean needs lint-needs
 all: release
 
 build:
@@ -66,6 +68,11 @@ test: needs
 
 soak: needs
 	MUXUTILS_SOAK=$(SOAK) $(CARGO) test --workspace --locked
+
+# The agents' own command lines, installed from their registry into a folder of the target's; not
+# part of the tests, since they come from outside and change.
+test-agents: build need-npm need-tmux
+	tests/agents.sh "$(TARGET)/debug"
 
 lint: lint-needs
 	$(CARGO) fmt --all --check
