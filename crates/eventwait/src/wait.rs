@@ -27,7 +27,7 @@ use crate::tell;
 const LOOK: Duration = Duration::from_millis(50);
 
 /// How long before the deadline a source is told that it is near.
-const NEAR: Duration = Duration::from_millis(150);
+const NEAR: Duration = Duration::from_millis(400);
 
 /// Everything that takes part in a wait.
 pub struct Wait {
@@ -109,7 +109,9 @@ impl Wait {
                     return Ok(End::NotPrinted);
                 }
             }
-            if !is_near && near.passed() && !self.timeout.is_zero() {
+            // Or there is only something to be printed, by somebody who takes his time.
+            let is_last = near.passed() && !self.timeout.is_zero() || over.is_some();
+            if !is_near && is_last {
                 is_near = true;
                 self.source.wind_down();
             }

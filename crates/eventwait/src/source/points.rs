@@ -79,9 +79,9 @@ impl Points {
     pub fn release(&mut self) {
         self.released = true;
         self.stale = true;
-        if let Some(watch) = &mut self.watch {
-            watch.begin();
-            watch.end();
+        if let Some(watch) = self.watch.take() {
+            // Without a thread it is closed here and now.
+            let _ = std::thread::Builder::new().spawn(move || drop(watch));
         }
     }
 
@@ -102,7 +102,7 @@ impl Points {
     /// the first that is missing. Each is watched before the next is looked for, so that a change
     /// of any of them is noticed or already seen.
     pub fn arm(&mut self, path: &Path) {
-        let Some(watch) = self.watch.as_mut().filter(|_| !self.released) else {
+        let Some(watch) = &mut self.watch else {
             return;
         };
         let mut folder = match path.is_absolute() {
@@ -146,7 +146,7 @@ impl Points {
 
     /// Has the open file `file` watched.
     pub fn arm_content(&mut self, file: BorrowedFd<'_>, path: &Path) {
-        if let Some(watch) = self.watch.as_mut().filter(|_| !self.released) {
+        if let Some(watch) = &mut self.watch {
             self.notified &= watch.content(file).is_ok() && Watch::is_notified(path);
         }
     }
