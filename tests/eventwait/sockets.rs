@@ -4,7 +4,7 @@ use std::io::{BufRead, BufReader, Read, Write};
 use std::os::unix::net::{UnixListener, UnixStream};
 use std::thread::JoinHandle;
 
-use crate::stage::{AFTER, command, ms, start, wait};
+use crate::stage::{AFTER, Waiting, command, ms, start, wait};
 use crate::support::Sandbox;
 
 /// A server for one connection.
@@ -193,8 +193,10 @@ fn a_dead_process_is_not_waited_for_in_vain() {
     std::thread::sleep(ms(50));
     sleeper.0.kill().unwrap();
     let killed = std::time::Instant::now();
-    for waiting in waits {
-        let waited = waiting.finish();
+    let finish = |waiting: Waiting| std::thread::spawn(move || waiting.finish());
+    let ends: Vec<_> = waits.into_iter().map(finish).collect();
+    for end in ends {
+        let waited = end.join().unwrap();
         waited
             .ended(1, "process_ended")
             .gone_after(killed, ms(100) + AFTER);
