@@ -11,6 +11,7 @@ mod home;
 
 mod agent;
 mod cut;
+mod deadlines;
 mod demo;
 mod foreign;
 mod forms;

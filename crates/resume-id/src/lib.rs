@@ -98,7 +98,7 @@ fn run(args: Args) -> Result<Status, Failure> {
         return execute(&args, &table);
     }
     if args.list_agents {
-        return list_agents(&table, output(&args));
+        return list_agents(&table, output(&args)).map_err(undecided);
     }
     if args.discover {
         let given = given(&args);
@@ -112,7 +112,8 @@ fn run(args: Args) -> Result<Status, Failure> {
             args.since,
             deadline,
             output(&args),
-        );
+        )
+        .map_err(undecided);
     }
     decide_once(&args, &table, &environment)
 }
@@ -124,8 +125,19 @@ fn deadline(args: &Args) -> Deadline {
     Deadline::after(args.timeout.max(ONE_LOOK))
 }
 
+/// What is printed to; a reader that does not read is waited for no longer than anything else.
 fn output(args: &Args) -> Output {
-    Output::new(&args.output, HUMAN)
+    let mut output = Output::new(&args.output, HUMAN);
+    output.set_deadline(deadline(args));
+    output
+}
+
+/// What nobody has read, nobody may act on: past the deadline it cannot be told.
+fn undecided(failure: Failure) -> Failure {
+    match failure.status() {
+        Status::Deadline => Failure::unknown(failure.message()),
+        _ => failure,
+    }
 }
 
 /// The environment that the agent will have: the caller's own, but for what the options say.
@@ -313,13 +325,8 @@ fn publish(
         files::write_whole(file, &line)?;
     }
     let mut output = output(args);
-    output.set_deadline(deadline(args));
     let printed = output.emit(&decision).and_then(|()| output.finish());
-    printed.map_err(|failure| match failure.status() {
-        // Nobody has read the decision, so nobody may act on it.
-        Status::Deadline => Failure::unknown(failure.message()),
-        _ => failure,
-    })
+    printed.map_err(undecided)
 }
 
 fn read_row(path: &Path) -> Result<Row, Failure> {
