@@ -5,6 +5,7 @@
 # whether every step held.
 #
 #   demo.sh [DIR]      the folder of the tools; without it they are looked for on PATH
+# shellcheck disable=SC2317 # functions are called by the trap, and by name
 set -uo pipefail
 
 if [ $# -gt 0 ]; then
