@@ -5,9 +5,15 @@
 #[path = "../support/mod.rs"]
 mod support;
 
+mod announce;
 mod exec;
 mod foreground;
+mod guard;
+mod guarded;
 mod isolation;
 mod lock;
 mod ready;
 mod record;
+mod restarts;
+mod stops;
+mod sweep;

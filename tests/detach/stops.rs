@@ -1,0 +1,93 @@
+//! Stops on purpose, with `reap`: no false alarm, and no silence either.
+
+use std::process::Stdio;
+
+use serde_json::json;
+
+use crate::guarded::*;
+use crate::support::*;
+
+const DEAF: &str = "trap 'echo >asked' TERM; echo >ready; while :; do sleep 0.02; done";
+
+fn deaf(scene: &Scene) -> Guarded {
+    scene.start(&["--ready-file", "ready", "bash", "-c", DEAF])
+}
+
+#[test]
+fn a_stop_by_reap_is_deliberate() {
+    let scene = Scene::new();
+    let one = scene.start(&["sleep", "600"]);
+    let output = scene.reap(&one.record, &[]);
+    assert_eq!(output.status.code(), Some(0), "{output:?}");
+    assert!(
+        !lives(one.pid) && !lives(one.guard),
+        "it waits for the guard"
+    );
+    assert!(!scene.path("m.marker.stopping").exists());
+    let death = scene.death();
+    assert_eq!(
+        (&death["signal"], &death["deliberate"]),
+        (&json!("TERM"), &json!(true))
+    );
+    assert_eq!(death["unnatural"], false);
+}
+
+#[test]
+fn a_stop_by_reap_without_a_guard_is_deliberate_too() {
+    let scene = Scene::new();
+    let one = scene.start(&["sleep", "600"]);
+    kill(one.guard);
+    until_dead(one.guard);
+    let output = scene.reap(&one.record, &[]);
+    assert_eq!(output.status.code(), Some(0), "{output:?}");
+    assert_eq!(record(&scene.sweep())["deliberate"], true);
+    assert!(!scene.path("m.marker.stopping").exists());
+    assert_eq!(scene.death()["by"], "sweep");
+}
+
+#[test]
+fn a_stop_that_fails_leaves_a_later_death_an_accident() {
+    let scene = Scene::new();
+    let one = deaf(&scene);
+    let output = scene.reap(&one.record, &["--no-kill", "--grace", "100ms"]);
+    assert_eq!(output.status.code(), Some(1), "{output:?}");
+    assert!(!scene.path("m.marker.stopping").exists());
+    kill(one.pid);
+    let death = scene.death();
+    assert_eq!(
+        (&death["signal"], &death["deliberate"]),
+        (&json!("KILL"), &json!(false))
+    );
+}
+
+#[test]
+fn a_stop_whose_author_was_killed_counts_no_more() {
+    for by_sweep in [false, true] {
+        let scene = Scene::new();
+        let one = deaf(&scene);
+        std::fs::write(scene.path("input"), format!("{}\n", one.record)).unwrap();
+        let mut command = scene.tool("reap");
+        command.args(["--grace", "60s"]).stdout(Stdio::null());
+        command.stdin(std::fs::File::open(scene.path("input")).unwrap());
+        let mut reaper = Killed(command.spawn().unwrap());
+        until("it was asked", || scene.path("asked").exists());
+        reaper.0.kill().unwrap();
+        reaper.0.wait().unwrap();
+        assert!(scene.path("m.marker.stopping").exists());
+        if by_sweep {
+            kill(one.guard);
+            until_dead(one.guard);
+        }
+        kill(one.pid);
+        until_dead(one.pid);
+        if by_sweep {
+            scene.sweep();
+        }
+        let death = scene.death();
+        assert_eq!(death["deliberate"], false, "{death}");
+        assert!(
+            !scene.path("m.marker.stopping").exists(),
+            "it goes with the marker"
+        );
+    }
+}
