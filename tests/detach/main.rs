@@ -15,5 +15,7 @@ mod lock;
 mod ready;
 mod record;
 mod restarts;
+#[cfg(target_os = "linux")]
+mod steps;
 mod stops;
 mod sweep;
