@@ -5,12 +5,12 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use clap::ValueEnum;
+use process::Operand;
 use records::{OutputArgs, duration};
 use regex::bytes::Regex;
 
 use crate::end::ExitCode;
 use crate::filter::{Condition, line_regex};
-use crate::source::exit::Operand;
 use crate::source::follow::From;
 
 /// Wait for one event, bounded on every side by one deadline

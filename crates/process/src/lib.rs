@@ -4,6 +4,7 @@
 //! | room | what it knows |
 //! |---|---|
 //! | [`Pid`] | a number that can only mean one process |
+//! | [`Operand`] | a process as it is named on a command line |
 //! | [`Identity`] | the word that names a process for good, and when two of them are the same |
 //! | [`Here`] | this machine: the identity of a pid, and what became of a recorded process |
 //! | [`Handle`], [`wait`] | a process that is held, signalled and waited for through its handle |
@@ -35,6 +36,7 @@ mod interrupt;
 mod launch;
 mod limit;
 mod lstart;
+mod operand;
 mod pid;
 mod record;
 mod socket;
@@ -58,6 +60,7 @@ pub use launch::{
 };
 pub use limit::raise_descriptor_limit;
 pub use nix::sys::signal::Signal;
+pub use operand::Operand;
 pub use pid::{NotAPid, Pid};
 pub use record::{Named, ProcessRecord, Ready, Status};
 pub use socket::{SocketPath, probe_socket, stream_socket};

@@ -1,12 +1,11 @@
 //! The command line of `reap`.
 
 use std::path::PathBuf;
-use std::str::FromStr;
 use std::time::Duration;
 
 use clap::ValueEnum;
 use process::end::{EndOptions, Scope};
-use process::{Identity, Pid, Signal};
+use process::{Operand, Signal};
 use records::{OutputArgs, duration};
 
 /// End processes by identity, and come back only when they are dead
@@ -104,29 +103,6 @@ impl Args {
     /// Whether the targets come from the command line.
     pub fn has_operands(&self) -> bool {
         !self.operands.is_empty() || !self.pidfile.is_empty()
-    }
-}
-
-/// A target on the command line.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Operand {
-    /// Whoever has this number now.
-    Pid(Pid),
-    /// This process, or what is left of its group.
-    Ident(Identity),
-}
-
-impl FromStr for Operand {
-    type Err = String;
-
-    fn from_str(word: &str) -> Result<Operand, String> {
-        if word.contains(':') {
-            let ident = word.parse::<Identity>();
-            ident.map(Operand::Ident).map_err(|error| error.to_string())
-        } else {
-            let pid = word.parse::<Pid>();
-            pid.map(Operand::Pid).map_err(|error| error.to_string())
-        }
     }
 }
 

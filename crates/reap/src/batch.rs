@@ -2,10 +2,9 @@
 
 use std::time::{Duration, SystemTime};
 
-use process::Identity;
+use process::{Identity, Operand};
 use records::{Record, Status};
 
-use crate::args::Operand;
 use crate::guarded::Keepers;
 use crate::judge::{Claim, Judgement, Rules, judge};
 use crate::verdict::Verdict;

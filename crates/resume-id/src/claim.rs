@@ -9,7 +9,7 @@ use std::os::unix::fs::DirBuilderExt;
 use std::path::{Path, PathBuf};
 
 use agents::{Agent, sha256_hex};
-use process::{Comparison, Here, Identity, Pid, Standing};
+use process::{Comparison, Here, Identity, Operand, Pid, Standing};
 use records::files::{self, LockedFile};
 use records::{Deadline, Failure, Record};
 use serde::Serialize;
@@ -44,19 +44,17 @@ struct Content<'a> {
 /// Wrong usage: it is neither, or there is no such process.
 pub fn claimant(word: &str, here: &Here) -> Result<Identity, Failure> {
     let wrong = |why: &dyn std::fmt::Display| Failure::usage(format_args!("--claimant: {why}"));
-    if let Ok(ident) = word.parse::<Identity>() {
-        return match here.find(&ident, None) {
-            Standing::Same(handle) => Ok(handle.ident().clone()),
-            Standing::Unknown(why) => Err(wrong(&why)),
-            gone => Err(wrong(&format_args!(
-                "process {} is {}",
-                ident.pid(),
-                gone.word()
-            ))),
-        };
-    }
-    let pid: Pid = word.parse().map_err(|error| wrong(&error))?;
-    let handle = here.open(pid).map_err(|why| wrong(&why))?;
+    let handle = match word.parse().map_err(|why: String| wrong(&why))? {
+        Operand::Pid(pid) => here.open(pid).map_err(|why| wrong(&why))?,
+        Operand::Ident(ident) => match here.find(&ident, None) {
+            Standing::Same(handle) => handle,
+            Standing::Unknown(why) => return Err(wrong(&why)),
+            gone => {
+                let why = format!("process {} is {}", ident.pid(), gone.word());
+                return Err(wrong(&why));
+            }
+        },
+    };
     Ok(handle.ident().clone())
 }
 

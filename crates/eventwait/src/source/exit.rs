@@ -1,10 +1,8 @@
 //! `--exit`: processes have ended.
 
-use std::fmt;
-use std::str::FromStr;
 use std::time::{Duration, Instant};
 
-use process::{Exit, Handle, Here, Identity, Pid, Sight, Standing};
+use process::{Exit, Handle, Here, Identity, Operand, Pid, Sight, Standing};
 use records::time;
 use serde::Serialize;
 
@@ -14,38 +12,6 @@ use crate::intake::Intake;
 
 /// How often a process is looked at of whose end the kernel gives no notice.
 const UNNOTIFIED: Duration = Duration::from_millis(10);
-
-/// A process as it is named on the command line: by its number, or by its identity.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Operand {
-    /// Whoever has this number now.
-    Pid(Pid),
-    /// This process and no other.
-    Ident(Identity),
-}
-
-impl FromStr for Operand {
-    type Err = String;
-
-    fn from_str(text: &str) -> Result<Operand, String> {
-        if text.contains(':') {
-            let ident: Identity = text.parse().map_err(|error| format!("{error}"))?;
-            return Ok(Operand::Ident(ident));
-        }
-        text.parse()
-            .map(Operand::Pid)
-            .map_err(|error| format!("{error}"))
-    }
-}
-
-impl fmt::Display for Operand {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Operand::Pid(pid) => pid.fmt(f),
-            Operand::Ident(ident) => ident.fmt(f),
-        }
-    }
-}
 
 /// A process that is watched.
 #[derive(Debug)]
