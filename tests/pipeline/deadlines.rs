@@ -1,10 +1,9 @@
 //! One deadline bounds the whole call: input that does not come, output that nobody reads.
 
-use std::io::PipeWriter;
 use std::process::{Child, Stdio};
 use std::time::{Duration, Instant};
 
-use crate::stage::{Job, command};
+use crate::stage::{Job, command, fill};
 use crate::support::{Killed, Sandbox};
 
 /// How long after its deadline of 300 ms a tool may be there, on a machine on which all tests run
@@ -89,14 +88,4 @@ fn output_that_nobody_reads() {
         ends(child, began, expected, &format!("{job:?}"));
         drop(reader);
     }
-}
-
-/// Fills a pipe to its last byte.
-fn fill(pipe: &PipeWriter) {
-    use nix::fcntl::{FcntlArg, OFlag, fcntl};
-    fcntl(pipe, FcntlArg::F_SETFL(OFlag::O_NONBLOCK)).unwrap();
-    for portion in [4096, 1] {
-        while rustix::io::write(pipe, &vec![b'x'; portion]).is_ok() {}
-    }
-    fcntl(pipe, FcntlArg::F_SETFL(OFlag::empty())).unwrap();
 }

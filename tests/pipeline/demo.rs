@@ -4,7 +4,7 @@
 use serde_json::Value;
 
 use crate::scene::Scene;
-use crate::stage::{Ran, in_namespace};
+use crate::stage::{Ran, in_namespace, marked};
 use crate::support::{Sandbox, bin_dir};
 
 /// The script that `make demo` runs: every step holds, and nothing is left.
@@ -30,21 +30,6 @@ fn the_script_of_the_demo() {
     assert!(left.is_empty(), "{left:?}");
     let marked = marked(&mark);
     assert!(marked.is_empty(), "still there: {marked:?}");
-}
-
-/// The pids of those that have this variable in their environment; a zombie has none.
-fn marked(variable: &str) -> Vec<String> {
-    let processes = std::fs::read_dir("/proc").unwrap().flatten();
-    let has_it = |entry: &std::fs::DirEntry| {
-        let environ = std::fs::read(entry.path().join("environ")).unwrap_or_default();
-        environ
-            .split(|&byte| byte == 0)
-            .any(|one| one == variable.as_bytes())
-    };
-    processes
-        .filter(has_it)
-        .map(|entry| entry.file_name().to_string_lossy().into_owned())
-        .collect()
 }
 
 /// The records of a type.

@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
 
-use crate::stage::{Job, READERS, command, idle};
+use crate::stage::{Job, READERS, command, fill, idle, marked};
 use crate::support::{Killed, Sandbox, until, until_dead};
 
 const ENDING: [Signal; 3] = [Signal::SIGTERM, Signal::SIGINT, Signal::SIGHUP];
@@ -71,6 +71,68 @@ fn they_end_it_at_once_and_by_that_signal() {
             ends_by(child, signal, &format!("{job:?}"));
         }
     }
+}
+
+/// A write that waits for a reader does not hold up the end.
+#[test]
+fn they_end_it_while_nobody_reads_what_it_says() {
+    let sandbox = Sandbox::new();
+    let line = format!("{{\"type\":\"session\",\"x\":\"{}\"}}\n", "y".repeat(1000));
+    std::fs::write(sandbox.path("in"), line.repeat(500)).unwrap();
+    let speakers: [Job; 10] = [
+        ("detach", &["--", "sleep", "600"]),
+        (
+            "detach",
+            &["--announce", "deaths", "--guard", "--", "sleep", "600"],
+        ),
+        ("reap", &[]),
+        ("pane-ident", &["verify", "--timeout", "5m"]),
+        (
+            "pane-ident",
+            &["capture", "--pid", "PID", "--timeout", "5m"],
+        ),
+        ("holder-scan", &["--dump", "--timeout", "5m"]),
+        ("holder-scan", &["--registry", "-", "--timeout", "5m"]),
+        (
+            "resume-id",
+            &["--agent", "claude", "--cwd", "/", "--timeout", "5m"],
+        ),
+        ("resume-id", &["--list-agents", "--timeout", "5m"]),
+        ("eventwait", &["--stdin", "--all", "--timeout", "5m"]),
+    ];
+    for job in speakers {
+        for signal in ENDING {
+            let (reader, writer) = std::io::pipe().unwrap();
+            fill(&writer);
+            let mark = format!("MARK={}", crate::scene::new_id());
+            let (name, value) = mark.split_once('=').unwrap();
+            let child = command(&sandbox, job)
+                .env(name, value)
+                .stdin(std::fs::File::open(sandbox.path("in")).unwrap())
+                .stdout(writer)
+                .stderr(Stdio::null())
+                .spawn()
+                .unwrap();
+            let pid = i32::try_from(child.id()).unwrap();
+            until("it waits for a reader", || waits_in_a_pipe(pid));
+            ends_by(child, signal, &format!("{job:?}"));
+            // Neither is a command of which nobody was told, nor its guard.
+            until("nobody is left", || marked(&mark).is_empty());
+            drop(reader);
+        }
+    }
+}
+
+/// Whether a thread of the process waits for room in a pipe, by writing or by asking for it. Where
+/// the kernel does not say for what it waits, whether it sleeps.
+fn waits_in_a_pipe(pid: i32) -> bool {
+    let tasks = std::fs::read_dir(format!("/proc/{pid}/task")).unwrap();
+    let mut waits = tasks
+        .flatten()
+        .map(|task| std::fs::read_to_string(task.path().join("wchan")).unwrap_or_default());
+    let is_it =
+        |wait: String| ["pipe_write", "poll"].iter().any(|at| wait.contains(at)) || wait == "0";
+    crate::support::state(pid) == Some('S') && waits.any(is_it)
 }
 
 /// A command that was started and not yet reported is ended with the tool.

@@ -1,6 +1,6 @@
 //! The six tools as tables, and what one of them said and did.
 
-use std::io::Write as _;
+use std::io::{PipeWriter, Write as _};
 use std::os::unix::process::ExitStatusExt as _;
 use std::process::{Command, Output, Stdio};
 
@@ -176,4 +176,29 @@ pub fn in_namespace(sandbox: &Sandbox, with_proc: bool, script: &str) -> Ran {
         .env("PATH", format!("{}:{path}", bin_dir().display()))
         .current_dir(sandbox.path(""));
     feed(command, b"")
+}
+
+/// The pids of those that have this variable in their environment; a zombie has none.
+pub fn marked(variable: &str) -> Vec<String> {
+    let processes = std::fs::read_dir("/proc").unwrap().flatten();
+    let has_it = |entry: &std::fs::DirEntry| {
+        let environ = std::fs::read(entry.path().join("environ")).unwrap_or_default();
+        environ
+            .split(|&byte| byte == 0)
+            .any(|one| one == variable.as_bytes())
+    };
+    processes
+        .filter(has_it)
+        .map(|entry| entry.file_name().to_string_lossy().into_owned())
+        .collect()
+}
+
+/// Fills a pipe to its last byte.
+pub fn fill(pipe: &PipeWriter) {
+    use nix::fcntl::{FcntlArg, OFlag, fcntl};
+    fcntl(pipe, FcntlArg::F_SETFL(OFlag::O_NONBLOCK)).unwrap();
+    for portion in [4096, 1] {
+        while rustix::io::write(pipe, &vec![b'x'; portion]).is_ok() {}
+    }
+    fcntl(pipe, FcntlArg::F_SETFL(OFlag::empty())).unwrap();
 }

@@ -210,6 +210,11 @@ impl Args {
         self.guard || self.restart.is_some()
     }
 
+    /// Whether the command can be found by a file, should nobody read the record that is printed.
+    pub fn is_recorded(&self) -> bool {
+        self.record.is_some() || self.lock.is_some()
+    }
+
     /// When the command is started again.
     pub fn policy(&self) -> Policy {
         Policy {

@@ -8,6 +8,7 @@ use records::{Deadline, Failure, Record, exit};
 use crate::args::Args;
 use crate::guard;
 use crate::lock::Lock;
+use crate::print::print;
 use crate::status::{Answers, Message, Report};
 
 /// How long a guard that was asked to end its command during the start may take: this process has
@@ -64,34 +65,40 @@ pub fn attend(
     match started {
         Some(Message::Up(_)) if args.wait => foreground(&mut answers, &interrupts, &guard),
         Some(Message::Up(record)) => {
-            let printed = crate::print(args, &record, exit::Status::Done);
-            if printed.is_err() && args.record.is_none() && args.lock.is_none() {
-                end_unreported(&record, &guard);
+            let printed = print(args, &record, &interrupts);
+            if !args.is_recorded() {
+                match printed {
+                    Ok(None) => {}
+                    Ok(Some(_)) => end_unreported(&record, &guard, HASTE / 2, HASTE),
+                    Err(_) => end_unreported(&record, &guard, GRACE, PATIENCE),
+                }
             }
-            // It has come too late for the command, which the caller now knows of.
-            let late = interrupts.take().first().copied();
-            if let Some(signal) = interrupted.or(late).filter(|_| printed.is_ok()) {
+            let unread = printed?;
+            // One that comes now is too late for the command, which the caller knows of.
+            let late = || interrupts.take().first().copied();
+            if let Some(signal) = interrupted.or(unread).or_else(late) {
                 process::die_by(signal);
             }
-            printed
+            Ok(exit::Status::Done)
         }
         _ if let Some(signal) = interrupted => {
             process::die_by(signal);
             Err(Failure::failed("interrupted"))
         }
         Some(Message::NotUp(record, status)) => {
-            crate::print(args, &record, exit::Status::Code(status))
+            crate::tell(args, &record, exit::Status::Code(status), &interrupts)
         }
         Some(Message::Failed(status) | Message::Ended(status)) => Ok(exit::Status::Code(status)),
         None => Err(Failure::failed("guard lost")),
     }
 }
 
-/// Ends the command `record`, of which its caller could not be told, and waits for its guard.
-fn end_unreported(record: &[u8], guard: &process::Child) {
+/// Ends the command `record`, of which its caller could not be told, and waits for its guard, all
+/// of it for at most `patience`. KILL comes `grace` after TERM.
+fn end_unreported(record: &[u8], guard: &process::Child, grace: Duration, patience: Duration) {
     guard.signal(Signal::SIGTERM);
-    let until = Deadline::after(PATIENCE);
-    let kill_at = Deadline::after(GRACE);
+    let until = Deadline::after(patience);
+    let kill_at = Deadline::after(grace);
     let ident = Record::parse(record)
         .ok()
         .and_then(|record| record.str("ident")?.parse::<Identity>().ok());

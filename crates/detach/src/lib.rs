@@ -29,6 +29,7 @@ mod foreground;
 mod guard;
 mod keeper;
 mod lock;
+mod print;
 mod ready;
 mod running;
 mod start;
@@ -41,12 +42,13 @@ use std::time::Instant;
 use clap::CommandFactory;
 use process::{ENDING, Here, Interrupts};
 use records::human::{Column, HumanView};
-use records::{Deadline, Failure, Output, exit, tool};
+use records::{Deadline, Failure, exit, tool};
 
 use args::Args;
 use ending::Patience;
 use keeper::Keeper;
 use lock::Lock;
+use print::print;
 use start::{Outcome, Printed, Starter, Up};
 
 /// What `-H` shows.
@@ -114,20 +116,30 @@ fn run(mut args: Args) -> Result<exit::Status, Failure> {
         keeper: keeper.as_ref(),
         streams: None,
     };
-    let outcome = starter.start()?;
+    let outcome = starter.start();
     drop(starter);
+    let outcome = match outcome {
+        // It gave up because of the signal, which says more than that it did.
+        Err(_)
+            if !args.wait
+                && let Some(signal) = interrupts.take().first() =>
+        {
+            Outcome::Interrupted(*signal)
+        }
+        outcome => outcome?,
+    };
     match outcome {
         Outcome::Up(up) if args.wait => foreground::stay(&args, &here, *up, &interrupts),
         Outcome::Up(up) => report(&args, &here, *up, &interrupts),
         Outcome::Unready(up, status) => {
             let line = serde_json::to_vec(&up.record)?;
-            print(&args, &line, status)
+            tell(&args, &line, status, &interrupts)
         }
         Outcome::Not(Printed::Made(record), status) => {
             let line = serde_json::to_vec(&record)?;
-            print(&args, &line, status)
+            tell(&args, &line, status, &interrupts)
         }
-        Outcome::Not(Printed::Found(line), status) => print(&args, &line, status),
+        Outcome::Not(Printed::Found(line), status) => tell(&args, &line, status, &interrupts),
         Outcome::Interrupted(signal) => {
             process::die_by(signal);
             Err(Failure::failed("interrupted"))
@@ -152,32 +164,31 @@ fn report(
     mut up: Up,
     interrupts: &Interrupts,
 ) -> Result<exit::Status, Failure> {
-    let printed = print(args, &serde_json::to_vec(&up.record)?, exit::Status::Done);
-    let recorded = args.record.is_some() || args.lock.is_some();
-    let signal = interrupts.take().first().copied();
-    if printed.is_err() && !recorded {
-        ending::end(here, &mut up.child, Patience::Usual);
-    }
-    match signal {
-        // It was under way when the record had been printed; the caller may yet want to see it.
-        Some(signal) if printed.is_ok() => {
-            process::die_by(signal);
-            printed
+    let printed = print(args, &serde_json::to_vec(&up.record)?, interrupts);
+    if !args.is_recorded() {
+        match printed {
+            Ok(None) => {}
+            Ok(Some(_)) => ending::end(here, &mut up.child, Patience::Hasty),
+            Err(_) => ending::end(here, &mut up.child, Patience::Usual),
         }
-        _ => printed,
     }
+    let unread = printed?;
+    // One that comes when the record has been printed: the caller may yet want to see it.
+    if let Some(signal) = unread.or_else(|| interrupts.take().first().copied()) {
+        process::die_by(signal);
+    }
+    Ok(exit::Status::Done)
 }
 
-fn print(args: &Args, line: &[u8], status: exit::Status) -> Result<exit::Status, Failure> {
-    // In the foreground stdout is the command's; the record goes to the file alone.
-    if args.wait {
-        if let Some(path) = &args.record {
-            start::write_record(path, line)?;
-        }
-        return Ok(status);
+/// Prints the record of what does not run, or has run before.
+fn tell(
+    args: &Args,
+    line: &[u8],
+    status: exit::Status,
+    interrupts: &Interrupts,
+) -> Result<exit::Status, Failure> {
+    if let Some(signal) = print(args, line, interrupts)? {
+        process::die_by(signal);
     }
-    let mut output = Output::new(&args.output, HUMAN);
-    output.pass(line)?;
-    output.finish()?;
     Ok(status)
 }
