@@ -41,7 +41,7 @@ fn step(scene: &Scene, mode: &str, last: u32, words: &[&str]) -> Stepped {
 
 /// The steps to be killed at, of so many: each of them in the long tests.
 fn points(total: u32) -> impl Iterator<Item = u32> {
-    let count = rounds(16).min(total);
+    let count = rounds(10).min(total);
     (0..count).map(move |point| 1 + point * total / count)
 }
 
@@ -136,14 +136,14 @@ fn no_step_of_a_guard_tells_twice_or_not_at_all() {
 fn no_step_of_a_sweep_tells_twice_or_not_at_all() {
     let words = ["--sweep", ".", "--announce", "deaths"];
     let mut total = None;
-    for round in 0..=rounds(16) {
+    for round in 0..=rounds(10) {
         let scene = Scene::new();
         let one = scene.start(&["sleep", "600"]);
         kill(one.guard);
         kill(one.pid);
         until_dead(one.guard);
         until_dead(one.pid);
-        let point = total.map_or(u32::MAX, |total| 1 + (round - 1) * total / rounds(16));
+        let point = total.map_or(u32::MAX, |total| 1 + (round - 1) * total / rounds(10));
         let stepped = step(&scene, "self", point, &words);
         total.get_or_insert(stepped.steps);
         for _ in 0..2 {
