@@ -5,7 +5,7 @@ use agents::signs::{FORK_SESSION, RESUME, Role, SESSION_ID, Signs};
 use crate::evidence::{By, Evidence};
 use crate::id;
 use crate::json;
-use crate::program::{Program, run_a_namer, shell_text};
+use crate::program::{Program, before_own_tool, run_a_namer, shell_text};
 use crate::shell;
 
 /// One session that a process says is its own.
@@ -25,17 +25,21 @@ pub fn of_argv<A: AsRef<[u8]>>(argv: &[A], program: &Program<'_>) -> Vec<Claim> 
         return Vec::new();
     }
     let words: Vec<&[u8]> = argv.iter().map(AsRef::as_ref).collect();
-    if program.agent.is_none() && run_a_namer(&words) {
-        return Vec::new();
+    let mut words = words.as_slice();
+    if program.agent.is_none() {
+        words = before_own_tool(words);
+        if run_a_namer(words) {
+            return Vec::new();
+        }
     }
-    let title = rewritten(&words);
+    let title = rewritten(words);
     if !title.is_empty() {
         let agent = title.first().and_then(|word| Signs::of_program(word));
         let found = in_words(&title, agent.or(program.agent));
         let claims = found.into_iter().map(|found| found.claim(By::Argv, 0));
         return claims.collect();
     }
-    let mut claims: Vec<Claim> = in_words(&words, program.agent)
+    let mut claims: Vec<Claim> = in_words(words, program.agent)
         .into_iter()
         .map(|found| {
             let index = found.at;
@@ -46,7 +50,7 @@ pub fn of_argv<A: AsRef<[u8]>>(argv: &[A], program: &Program<'_>) -> Vec<Claim> 
         let found = json::Argument::parse(word).map(|json| json.claims());
         claims.extend(of_kind(found.unwrap_or_default(), By::ArgvJson, index));
     }
-    if let Some((index, text)) = shell_text(&words) {
+    if let Some((index, text)) = shell_text(words) {
         claims.extend(of_kind(shell::claims(text), By::ArgvShell, index));
     }
     claims
@@ -99,10 +103,7 @@ impl Found {
 /// The id that is resumed with a fork flag beside it is not held; the id that is assigned there is.
 pub fn in_words(words: &[&[u8]], agent: Option<&'static Signs>) -> Vec<Found> {
     let words = &words[..end_of_options(words, agent)];
-    let forks = agent.map_or(&[][..], |agent| agent.forks);
-    let forked = words.iter().any(|word| {
-        *word == FORK_SESSION.as_bytes() || forks.iter().any(|fork| fork.as_bytes() == *word)
-    });
+    let forked = is_forked(words, agent);
     let mut found = Vec::new();
     for (at, word) in words.iter().enumerate().skip(1) {
         let next = words.get(at + 1).copied();
@@ -125,6 +126,20 @@ pub fn in_words(words: &[&[u8]], agent: Option<&'static Signs>) -> Vec<Found> {
         }
     }
     found
+}
+
+/// Whether `words` ask for a copy of the session that they name. The subcommand for it stands where
+/// the one that resumes would; behind that it is a prompt.
+fn is_forked(words: &[&[u8]], agent: Option<&'static Signs>) -> bool {
+    let is_any = |known: &[&str], word: &[u8]| known.iter().any(|known| known.as_bytes() == word);
+    let (forks, resumes) =
+        agent.map_or((&[][..], &[][..]), |agent| (agent.forks, agent.subcommands));
+    let mut resumed = false;
+    words.iter().skip(1).any(|word| {
+        resumed |= is_any(resumes, word);
+        let is_flag = word.starts_with(b"-");
+        *word == FORK_SESSION.as_bytes() || (is_any(forks, word) && (is_flag || !resumed))
+    })
 }
 
 /// Where the options of a program end. What an agent is given behind `--` is text for it, unless
@@ -278,6 +293,22 @@ mod tests {
             (&["tmux: server", "new", "--session-id", A], ""),
             (&["reap", "--session-id", A], ""),
             (
+                &[
+                    "cargo",
+                    "run",
+                    "--bin",
+                    "holder-scan",
+                    "--",
+                    "--session-id",
+                    A,
+                ],
+                "",
+            ),
+            (
+                &["w", "--session-id", A, "--then", "/opt/eventwait"],
+                "argv:1:--session-id:A",
+            ),
+            (
                 &["timeout", "-k", "1", "20s", "reap", "--session-id", A],
                 "",
             ),
@@ -323,6 +354,9 @@ mod tests {
             (&["opencode", "-s", A, "--fork"], ""),
             (&["opencode", "-s", A], "argv:1:-s:A"),
             (&["codex", "fork", A], ""),
+            (&["codex", "-m", "x", "fork", A], ""),
+            (&["codex", "resume", A, "fork"], "argv:1:resume:A"),
+            (&["codex", "exec", "resume", A, "fork"], "argv:2:resume:A"),
             (&["pi", "--fork", A], ""),
             (&["anything", "--resume", A, "--fork"], "argv:1:--resume:A"),
         ];

@@ -175,11 +175,13 @@ impl Walk {
         let is_env = depth == 2 && self.key_at(0) == Some(b"env");
         match self.stack.last_mut() {
             Some(Level::Array(strings)) => strings.push(value),
-            Some(Level::Object { key, is_key: true }) => *key = Some(value),
+            Some(Level::Object { key, is_key: true }) => {
+                *key = Some(value);
+                self.forget_earlier(depth);
+            }
             Some(Level::Object { key, .. }) => {
                 let key = key.take().unwrap_or_default();
                 if is_env {
-                    self.found.env.retain(|(name, _)| *name != key);
                     self.found.env.push((key, value));
                 } else if depth == 1 && key == b"cwd" {
                     self.found.cwd = Some(value);
@@ -188,6 +190,19 @@ impl Walk {
                 }
             }
             None => {}
+        }
+    }
+
+    /// Of a key that is there twice the last one counts, whatever its value is.
+    fn forget_earlier(&mut self, depth: usize) {
+        match self.key_at(depth - 1) {
+            Some(b"cwd") if depth == 1 => self.found.cwd = None,
+            Some(b"env") if depth == 1 => self.found.env.clear(),
+            Some(name) if depth == 2 && self.key_at(0) == Some(b"env") => {
+                let name = name.to_vec();
+                self.found.env.retain(|(known, _)| *known != name);
+            }
+            _ => {}
         }
     }
 
@@ -322,6 +337,28 @@ mod tests {
         let names: Vec<_> = json.env.iter().map(|(name, _)| name.as_slice()).collect();
         assert_eq!(names, [&b"X"[..], b"NAME", b"cwd"]);
         assert_eq!(json.env[1].1, b"main");
+    }
+
+    #[test]
+    fn of_a_key_that_is_there_twice_the_last_one_counts() {
+        let top = |text: &str| {
+            let json = Argument::parse(text.as_bytes()).unwrap();
+            let env = json
+                .env
+                .into_iter()
+                .map(|(name, value)| [name, value].concat());
+            (json.cwd, env.collect::<Vec<_>>())
+        };
+        let b = || Some(b"/b".to_vec());
+        assert_eq!(top(r#"{"cwd":"/a","cwd":"/b"}"#).0, b());
+        assert_eq!(top(r#"{"cwd":"/a","cwd":null}"#).0, None);
+        assert_eq!(
+            top(r#"{"env":{"N":"1"},"cwd":"/b","env":{"M":"2"}}"#),
+            (b(), vec![b"M2".to_vec()])
+        );
+        assert_eq!(top(r#"{"env":{"N":"1","N":"2"}}"#).1, [b"N2".to_vec()]);
+        assert!(top(r#"{"env":{"N":"1","N":7}}"#).1.is_empty());
+        assert!(top(r#"{"env":{"N":"1"},"env":7}"#).1.is_empty());
     }
 
     #[test]

@@ -10,7 +10,7 @@
 //! | `live`, `glance`, `stores`, `targets`, `bounded` | how the live table becomes a snapshot |
 //! | `table` | how a dump becomes one |
 //! | `snapshot` | what a snapshot is |
-//! | `id`, `program`, `claims`, `json`, `shell` | what the arguments of a process say |
+//! | `id`, `names`, `program`, `claims`, `json`, `shell` | what the arguments of a process say |
 //! | `claimed` | which sessions each process names, and which it still holds |
 //! | `tree`, `criteria`, `judge` | whose a holding is, and what that comes to |
 //! | `join` | how rows of a registry compare with the table |
@@ -31,6 +31,7 @@ mod json;
 mod judge;
 mod live;
 mod look;
+mod names;
 mod path;
 mod program;
 mod record;

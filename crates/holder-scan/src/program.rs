@@ -2,198 +2,10 @@
 
 use agents::signs::Signs;
 
-/// Programs that name things and hold none of them: editors, pagers, searchers, listers.
-const READERS: &[&str] = &[
-    "ack",
-    "ag",
-    "awk",
-    "bat",
-    "batcat",
-    "cat",
-    "code",
-    "cp",
-    "diff",
-    "du",
-    "echo",
-    "egrep",
-    "emacs",
-    "emacsclient",
-    "fd",
-    "fdfind",
-    "fgrep",
-    "file",
-    "find",
-    "fuser",
-    "fzf",
-    "gawk",
-    "gdb",
-    "git",
-    "grep",
-    "head",
-    "helix",
-    "hx",
-    "inotifywait",
-    "jq",
-    "kak",
-    "kate",
-    "kill",
-    "killall",
-    "less",
-    "ls",
-    "lsof",
-    "ltrace",
-    "mawk",
-    "micro",
-    "more",
-    "most",
-    "nano",
-    "nvim",
-    "pgrep",
-    "pkill",
-    "printf",
-    "ps",
-    "rg",
-    "rsync",
-    "rview",
-    "scp",
-    "sed",
-    "sort",
-    "stat",
-    "strace",
-    "subl",
-    "tac",
-    "tail",
-    "tar",
-    "tee",
-    "touch",
-    "vi",
-    "view",
-    "vim",
-    "vim.basic",
-    "vim.tiny",
-    "watch",
-    "wc",
-    "xdg-open",
-    "zgrep",
-];
-
-/// Programs that carry others to a terminal or a machine: multiplexers, terminals, ssh and
-/// container clients. What they were asked to run is in their arguments and runs elsewhere, and
-/// what runs below them is no part of them.
-const CARRIERS: &[&str] = &[
-    "abduco",
-    "alacritty",
-    "byobu",
-    "docker",
-    "dtach",
-    "et",
-    "foot",
-    "ghostty",
-    "gnome-terminal",
-    "gnome-terminal-server",
-    "herdr",
-    "incus",
-    "kitten",
-    "kitty",
-    "konsole",
-    "kubectl",
-    "lxc",
-    "mosh",
-    "mosh-client",
-    "mosh-server",
-    "nerdctl",
-    "podman",
-    "screen",
-    "ssh",
-    "sshd",
-    "tmate",
-    "tmux",
-    "wezterm",
-    "wezterm-gui",
-    "wezterm-mux-server",
-    "xterm",
-    "zellij",
-];
-
-/// This suite.
-const OWN_TOOLS: &[&str] = &[
-    "detach",
-    "eventwait",
-    "holder-scan",
-    "pane-ident",
-    "reap",
-    "resume-id",
-];
-
-/// Those of this suite whose names are nothing else, so that they are known behind any program.
-const UNMISTAKABLE: &[&str] = &["eventwait", "holder-scan", "pane-ident", "resume-id"];
-
-/// Programs and shell words that stand before a command and start it.
-const LAUNCHERS: &[&str] = &[
-    "!",
-    "builtin",
-    "chrt",
-    "command",
-    "do",
-    "doas",
-    "elif",
-    "else",
-    "env",
-    "exec",
-    "flock",
-    "if",
-    "ionice",
-    "nice",
-    "nohup",
-    "nsenter",
-    "setpriv",
-    "setsid",
-    "stdbuf",
-    "sudo",
-    "systemd-run",
-    "taskset",
-    "then",
-    "time",
-    "timeout",
-    "unbuffer",
-    "unshare",
-    "until",
-    "while",
-    "xargs",
-];
-
-const SHELLS: &[&str] = &[
-    "ash", "bash", "dash", "fish", "ksh", "ksh93", "mksh", "sh", "yash", "zsh",
-];
-
-/// Programs other than shells that hand one argument to a shell after `-c`.
-const SHELL_STARTERS: &[&str] = &["runuser", "script", "su"];
-
-/// Interpreters that are no shells, without a version at the end.
-const INTERPRETERS: &[&str] = &[
-    "bun", "deno", "java", "lua", "luajit", "node", "nodejs", "perl", "php", "pypy", "python",
-    "ruby", "ts-node", "tsx",
-];
-
-/// Options of interpreters that take the next argument with them.
-const WITH_VALUE: &[&str] = &[
-    "--conditions",
-    "--cwd",
-    "--experimental-loader",
-    "--import",
-    "--init-file",
-    "--loader",
-    "--rcfile",
-    "--require",
-    "-C",
-    "-W",
-    "-X",
-    "-o",
-    "-r",
-];
-
-/// Options of interpreters that are followed by the program's text.
-const WITH_TEXT: &[&str] = &["--eval", "--print", "-c", "-e", "-p", "-pe"];
+use crate::names::{
+    CARRIERS, INTERPRETERS, LAUNCHERS, OWN_TOOLS, READERS, SHELL_STARTERS, SHELLS, UNMISTAKABLE,
+    WITH_TEXT, WITH_VALUE,
+};
 
 /// What a process runs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -330,26 +142,36 @@ fn is_assignment(word: &[u8]) -> bool {
     name.len() < word.len() && !name.is_empty() && name.iter().all(is_name)
 }
 
-/// Whether `words` run a program that only names things: as their command, or as one of this suite
-/// anywhere, as in `cargo run --bin holder-scan -- --session-id ID`.
+/// Whether `words` run a program that only names things.
 pub fn run_a_namer(words: &[&[u8]]) -> bool {
     let command = words.get(command_in(words)).copied().unwrap_or_default();
     let kind = kind_of_command(command);
     matches!(kind, Kind::Reader | Kind::Carrier | Kind::OwnTool)
-        || words
-            .iter()
-            // Shell text may end in such a name.
-            .filter(|word| !word.contains(&b' '))
-            .any(|word| is_one_of(UNMISTAKABLE, base(word)))
+}
+
+/// `words` up to one that is a program of this suite, which what is behind is said to, as in
+/// `cargo run --bin holder-scan -- --session-id ID`.
+pub fn before_own_tool<'w, 'a>(words: &'w [&'a [u8]]) -> &'w [&'a [u8]] {
+    // Shell text may end in such a name.
+    let is_tool = |word: &&[u8]| !word.contains(&b' ') && is_one_of(UNMISTAKABLE, base(word));
+    let end = words.iter().position(is_tool).unwrap_or(words.len());
+    &words[..end]
 }
 
 /// The first argument of an interpreter that is no option: the script that it runs.
 fn script<'a, A: AsRef<[u8]>>(argv: &'a [A], exe: Option<&[u8]>) -> Option<(usize, &'a [u8])> {
     let called = argv.first()?.as_ref();
-    let mut names = [Some(called), exe].into_iter().flatten().map(base);
-    if !names.any(is_interpreter) {
+    let names = || [Some(called), exe].into_iter().flatten().map(base);
+    if !names().any(is_interpreter) {
         return None;
     }
+    let is_shell = names().any(is_shell);
+    let option = |argument: &[u8]| match is_shell {
+        true => option_of_shell(argument),
+        false if is_one_of(WITH_TEXT, argument) => Opt::Text,
+        false if is_one_of(WITH_VALUE, argument) => Opt::Value,
+        false => Opt::Alone,
+    };
     let mut skip = false;
     for (index, argument) in argv.iter().enumerate().skip(1) {
         let argument = argument.as_ref();
@@ -363,21 +185,44 @@ fn script<'a, A: AsRef<[u8]>>(argv: &'a [A], exe: Option<&[u8]>) -> Option<(usiz
             }
             // `deno run script`, `bun run script`.
             b"run" if index == 1 && is_one_of(&["bun", "deno"], base(called)) => {}
-            [b'-', ..] if is_one_of(WITH_TEXT, argument) || is_shell_text(called, argument) => {
-                return None;
-            }
-            [b'-', ..] => skip = is_one_of(WITH_VALUE, argument),
+            [b'-', ..] => match option(argument) {
+                Opt::Text => return None,
+                followed => skip = followed == Opt::Value,
+            },
+            [b'+', _, ..] if is_shell => skip = option(argument) == Opt::Value,
             _ => return Some((index, argument)),
         }
     }
     None
 }
 
+/// What follows an option of an interpreter.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Opt {
+    /// The program's text, there or on stdin, so that there is no script.
+    Text,
+    /// A value.
+    Value,
+    /// The next argument, which has nothing to do with it.
+    Alone,
+}
+
+/// The options of shells, also bundled (`-euo pipefail`) and with `+`.
+fn option_of_shell(option: &[u8]) -> Opt {
+    let has = |letters: &[u8]| option.iter().any(|letter| letters.contains(letter));
+    match option {
+        b"--rcfile" | b"--init-file" => Opt::Value,
+        [b'-', b'-', ..] => Opt::Alone,
+        [b'-', ..] if has(b"cs") => Opt::Text,
+        _ if has(b"oO") => Opt::Value,
+        _ => Opt::Alone,
+    }
+}
+
 /// Whether `option` of the shell `called` says that the next argument is shell text: `-c`, also
 /// bundled as in `-lc`.
 fn is_shell_text(called: &[u8], option: &[u8]) -> bool {
-    let called = called.strip_prefix(b"-").unwrap_or(called);
-    let takes_text = is_one_of(SHELLS, base(called)) || is_one_of(SHELL_STARTERS, base(called));
+    let takes_text = is_shell(base(called)) || is_one_of(SHELL_STARTERS, base(called));
     takes_text && !option.starts_with(b"--") && option.contains(&b'c')
 }
 
@@ -395,15 +240,19 @@ pub fn shell_text<A: AsRef<[u8]>>(argv: &[A]) -> Option<(usize, &[u8])> {
         .find(|(_, argument)| !argument.starts_with(b"-"))
 }
 
+/// Whether a program of this name is a shell; a login shell is called `-bash`.
+fn is_shell(name: &[u8]) -> bool {
+    is_one_of(SHELLS, name.strip_prefix(b"-").unwrap_or(name))
+}
+
 fn is_interpreter(name: &[u8]) -> bool {
-    let name = name.strip_prefix(b"-").unwrap_or(name);
     let version = |byte: &u8| byte.is_ascii_digit() || matches!(byte, b'.' | b'-');
     let end = name
         .iter()
         .rposition(|byte| !version(byte))
         .map_or(0, |at| at + 1);
     let family = &name[..end];
-    is_one_of(SHELLS, name) || is_one_of(INTERPRETERS, family)
+    is_shell(name) || is_one_of(INTERPRETERS, family)
 }
 
 fn is_one_of(names: &[&str], name: &[u8]) -> bool {
@@ -427,7 +276,7 @@ mod tests {
 
     #[test]
     fn the_script_is_the_first_argument_that_is_no_option() {
-        let table: [(&[&str], Option<&str>); 14] = [
+        let table: [(&[&str], Option<&str>); 22] = [
             (&["node", "/x/w.js", "{}"], Some("/x/w.js")),
             (
                 &["/usr/bin/node", "--inspect", "-r", "m", "w.js"],
@@ -440,6 +289,14 @@ mod tests {
             (&["deno", "run", "--allow-net", "w.ts"], Some("w.ts")),
             (&["bash", "-eu", "start.sh"], Some("start.sh")),
             (&["bash", "-o", "pipefail", "start.sh"], Some("start.sh")),
+            (&["bash", "-euo", "pipefail", "start.sh"], Some("start.sh")),
+            (&["bash", "+o", "posix", "start.sh"], Some("start.sh")),
+            (&["/bin/sh", "-e", "start.sh"], Some("start.sh")),
+            (&["-bash", "-p", "start.sh"], Some("start.sh")),
+            (&["bash", "--norc", "start.sh"], Some("start.sh")),
+            (&["bash", "-s", "start.sh"], None),
+            (&["node", "-e", "text", "w.js"], None),
+            (&["perl", "-w", "w.pl"], Some("w.pl")),
             (&["bash", "-lc", "start.sh"], None),
             (&["-bash"], None),
             (&["vim", "w.js"], None),

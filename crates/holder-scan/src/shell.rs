@@ -6,7 +6,7 @@
 use agents::signs::Signs;
 
 use crate::claims::{Found, in_words};
-use crate::program::{Kind, command_in, kind_of_command, run_a_namer, shell_text};
+use crate::program::{Kind, before_own_tool, command_in, kind_of_command, run_a_namer, shell_text};
 
 /// How deep shell text in shell text is followed.
 const MAX_DEPTH: usize = 4;
@@ -20,7 +20,7 @@ fn claims_within(text: &[u8], depth: usize) -> Vec<Found> {
     let mut found = Vec::new();
     for command in commands(text) {
         let words: Vec<&[u8]> = command.iter().map(Vec::as_slice).collect();
-        let words = &words[command_in(&words)..];
+        let words = before_own_tool(&words[command_in(&words)..]);
         let Some(command) = words.first() else {
             continue;
         };
@@ -44,8 +44,9 @@ fn claims_within(text: &[u8], depth: usize) -> Vec<Found> {
 /// The simple commands of shell text, each as its words with the quotes taken off.
 fn commands(text: &[u8]) -> Vec<Vec<Vec<u8>>> {
     let mut splitter = Splitter::default();
-    let mut rest = text.iter().copied();
+    let mut rest = text.iter().copied().peekable();
     let mut quote = None;
+    let mut in_backquotes = false;
     while let Some(byte) = rest.next() {
         match (quote, byte) {
             (Some(open), byte) if byte == open => quote = None,
@@ -68,19 +69,49 @@ fn commands(text: &[u8]) -> Vec<Vec<Vec<u8>>> {
                     splitter.push(next);
                 }
             }
+            (None, b'$') => match rest.peek() {
+                Some(b'{') => splitter.expansion(&mut rest),
+                Some(b'(') => {
+                    rest.next();
+                    splitter.start_word();
+                    splitter.open();
+                }
+                _ => splitter.push(byte),
+            },
+            (None, b'(') => splitter.open(),
+            (None, b')') => splitter.close(),
+            (None, b'`') if std::mem::take(&mut in_backquotes) => splitter.close(),
+            (None, b'`') => {
+                in_backquotes = true;
+                splitter.start_word();
+                splitter.open();
+            }
+            // `2>&1` and `&>file` are redirections, `{a,b}` is a word.
+            (None, b'&') if splitter.redirects() || rest.peek() == Some(&b'>') => {
+                splitter.push(byte);
+            }
+            (None, b'{' | b'}') if !splitter.is_between_words() || is_in_word(rest.peek()) => {
+                splitter.push(byte);
+            }
             (None, b' ' | b'\t' | b'\r') => splitter.end_word(),
             (None, b'#') if splitter.is_between_words() => {
                 rest.find(|byte| *byte == b'\n');
                 splitter.end_command();
             }
-            (None, b'\n' | b';' | b'&' | b'|' | b'(' | b')' | b'`' | b'{' | b'}') => {
-                splitter.end_command();
-            }
+            (None, b'\n' | b';' | b'&' | b'|' | b'{' | b'}') => splitter.end_command(),
             (None, byte) => splitter.push(byte),
         }
     }
+    while !splitter.outer.is_empty() {
+        splitter.close();
+    }
     splitter.end_command();
     splitter.commands
+}
+
+/// Whether a word goes on with `next`.
+fn is_in_word(next: Option<&u8>) -> bool {
+    next.is_some_and(|next| !b" \t\r\n;&|()".contains(next))
 }
 
 #[derive(Default)]
@@ -88,6 +119,8 @@ struct Splitter {
     commands: Vec<Vec<Vec<u8>>>,
     words: Vec<Vec<u8>>,
     word: Option<Vec<u8>>,
+    /// The commands around a `$(…)`, which go on behind it.
+    outer: Vec<(Vec<Vec<u8>>, Option<Vec<u8>>)>,
 }
 
 impl Splitter {
@@ -101,6 +134,43 @@ impl Splitter {
 
     fn is_between_words(&self) -> bool {
         self.word.is_none()
+    }
+
+    /// Whether what stands last is a redirection that goes on.
+    fn redirects(&self) -> bool {
+        let last = self.word.as_ref().and_then(|word| word.last());
+        matches!(last, Some(b'<' | b'>'))
+    }
+
+    /// Begins a command inside of the present one.
+    fn open(&mut self) {
+        let around = (std::mem::take(&mut self.words), self.word.take());
+        self.outer.push(around);
+    }
+
+    /// Ends it, and goes on with the one around it.
+    fn close(&mut self) {
+        self.end_command();
+        if let Some(around) = self.outer.pop() {
+            (self.words, self.word) = around;
+        }
+    }
+
+    /// Takes `{NAME}` behind a dollar, which is a part of a word whatever is in it.
+    fn expansion(&mut self, rest: &mut impl Iterator<Item = u8>) {
+        self.push(b'$');
+        let mut depth = 0;
+        for byte in rest {
+            self.push(byte);
+            match byte {
+                b'{' => depth += 1,
+                b'}' => depth -= 1,
+                _ => {}
+            }
+            if depth == 0 {
+                break;
+            }
+        }
     }
 
     fn end_word(&mut self) {
@@ -133,7 +203,7 @@ mod tests {
 
     #[test]
     fn words_of_simple_commands() {
-        let table: [(&str, &[&str]); 8] = [
+        let table: [(&str, &[&str]); 18] = [
             ("a b;c", &["a·b", "c"]),
             ("a 'b c' \"d \\\" e\" f\\ g", &["a·b c·d \" e·f g"]),
             ("x=1 a | b && c", &["x=1·a", "b", "c"]),
@@ -142,6 +212,16 @@ mod tests {
             ("(a; b) & { c; }", &["a", "b", "c"]),
             ("a '' b", &["a··b"]),
             ("a 'open", &["a·open"]),
+            ("a ${X:-b c} ${Y} d", &["a·${X:-b c}·${Y}·d"]),
+            ("a $(b; c) d", &["b", "c", "a··d"]),
+            ("a `b c` d; e", &["b·c", "a··d", "e"]),
+            ("a $((1 + 2)) b", &["1·+·2", "a··b"]),
+            ("a >l 2>&1 b &>c &d", &["a·>l·2>&1·b·&>c", "d"]),
+            ("a {b,c} {} d", &["a·{b,c}·{}·d"]),
+            ("x() { a; }; y", &["x", "a", "y"]),
+            ("case x in y) a;; esac", &["case·x·in·y", "a", "esac"]),
+            ("a $(b", &["b", "a·"]),
+            ("a ${b", &["a·${b"]),
         ];
         for (text, want) in table {
             assert_eq!(split(text), want, "{text}");
@@ -156,6 +236,12 @@ mod tests {
             ("cd /w; X=1 exec claude -r ID || true", 1),
             ("FOO='a b' timeout 5 claude -r ID", 1),
             ("node w.js --session-id ID", 1),
+            ("claude ${FLAGS} -r ID", 1),
+            ("exec claude $(flags) --resume ID 2>&1", 1),
+            ("claude 2>&1 -r ID", 1),
+            ("out=$(claude -r ID)", 1),
+            ("x=$(grep --resume ID log)", 0),
+            ("node w.js --session-id ID --then eventwait", 1),
             ("node w.js -r ID", 0),
             ("echo ID", 0),
             ("holder-scan --session-id ID; :", 0),
