@@ -125,9 +125,12 @@ impl Config {
     /// they are and with links resolved.
     fn cwds(&self, row: &Row, resolve: &dyn Fn(&[u8]) -> Option<Vec<u8>>) -> Vec<Vec<u8>> {
         let mut cwds: Vec<Vec<u8>> = row.cwd.iter().cloned().collect();
-        for cwd in self.arguments.iter().filter_map(|json| json.cwd.as_ref()) {
-            cwds.push(path::trimmed(cwd).to_vec());
-            cwds.extend(resolve(cwd));
+        let told = self.arguments.iter().filter_map(|json| json.cwd.as_ref());
+        for cwd in told.filter_map(|cwd| path::told(cwd, row.cwd.as_deref())) {
+            cwds.extend(resolve(&cwd));
+            if !path::goes_up(&cwd) {
+                cwds.push(cwd);
+            }
         }
         cwds
     }

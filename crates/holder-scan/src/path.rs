@@ -25,6 +25,24 @@ pub fn trimmed(path: &[u8]) -> &[u8] {
     }
 }
 
+/// The directory `told`, which a process that is in `cwd` was told, absolute and without `.` and
+/// doubled slashes. `None` where nobody knows from where a relative one is meant.
+pub fn told(told: &[u8], cwd: Option<&[u8]>) -> Option<Vec<u8>> {
+    let told = to_path(told);
+    let absolute = if told.is_absolute() {
+        told
+    } else {
+        to_path(cwd?).join(told)
+    };
+    let plain: PathBuf = absolute.components().collect();
+    plain.is_absolute().then(|| bytes_of(&plain))
+}
+
+/// Whether `path` has a part `..`, so that only the file system knows what it lies below.
+pub fn goes_up(path: &[u8]) -> bool {
+    path.split(|&byte| byte == b'/').any(|part| part == b"..")
+}
+
 /// Whether `path` is `folder` or lies below it.
 pub fn is_at_or_below(path: &[u8], folder: &[u8]) -> bool {
     let folder = trimmed(folder);
@@ -37,6 +55,25 @@ pub fn is_at_or_below(path: &[u8], folder: &[u8]) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_relative_directory_is_meant_from_where_the_process_is() {
+        let table: [(&str, Option<&str>, Option<&str>); 7] = [
+            ("/w/app", None, Some("/w/app")),
+            ("/w//app/./", Some("/x"), Some("/w/app")),
+            (".", Some("/w/app"), Some("/w/app")),
+            ("deep", Some("/w/app"), Some("/w/app/deep")),
+            ("deep", None, None),
+            ("deep", Some("(unreachable)/w"), None),
+            ("../b", Some("/w/a"), Some("/w/a/../b")),
+        ];
+        for (dir, cwd, want) in table {
+            let found = told(dir.as_bytes(), cwd.map(str::as_bytes));
+            assert_eq!(found.as_deref(), want.map(str::as_bytes), "{dir}");
+        }
+        assert!(goes_up(b"/w/a/../b") && goes_up(b"/w/.."));
+        assert!(!goes_up(b"/w/..a/b..") && !goes_up(b"/"));
+    }
 
     #[test]
     fn below_is_by_whole_parts() {
