@@ -62,16 +62,20 @@ impl Member<'_> {
         };
         let from = self.program.script.map_or(1, |(index, _)| index + 1);
         let argv = self.row.argv.as_deref().unwrap_or_default().iter();
-        // `-c KEY=VALUE` may stand before the subcommand.
-        let is_operand = |word: &&Vec<u8>| !word.starts_with(b"-") && !word.contains(&b'=');
-        let mut operands = argv.skip(from).filter(is_operand);
-        let first = operands.next();
-        first.is_some_and(|word| {
-            agent
-                .daemons
-                .iter()
-                .any(|name| name.as_bytes() == word.as_slice())
-        })
+        let is_daemon = |word: &[u8]| agent.daemons.iter().any(|name| name.as_bytes() == word);
+        // Options may stand before the subcommand, with a value or without.
+        let mut after_option = false;
+        for word in argv.skip(from) {
+            let is_option = word.starts_with(b"-");
+            if is_daemon(word) {
+                return true;
+            }
+            if !is_option && !after_option {
+                return false;
+            }
+            after_option = is_option;
+        }
+        false
     }
 
     /// Whether its own arguments show only what it starts.
@@ -100,9 +104,12 @@ pub fn members(snapshot: &Snapshot) -> Vec<Member<'_>> {
                 program,
                 children: Vec::new(),
                 parent: index
-                    .get(&row.ppid)
-                    .copied()
-                    .filter(|_| row.ppid != row.pid.get()),
+                    .get(
+                        &row.ppid
+                            .filter(|&ppid| ppid != row.pid.get())
+                            .unwrap_or_default(),
+                    )
+                    .copied(),
             }
         })
         .collect();
@@ -125,10 +132,7 @@ fn claims(row: &Row, program: &Program<'_>) -> Vec<Claim> {
     claims.extend(row.registry.iter().map(|registered| Claim {
         id: registered.id.clone(),
         is_id: true,
-        evidence: Evidence {
-            path: Some(String::from_utf8_lossy(&registered.path).into_owned()),
-            ..Evidence::by(By::Registry)
-        },
+        evidence: Evidence::open(By::Registry, &registered.path, None),
     }));
     claims.sort_by_key(|claim| claim.evidence.by);
     let strong = claims.clone();

@@ -1,5 +1,6 @@
 //! What speaks for a process holding something.
 
+use records::text::lossy;
 use serde::Serialize;
 
 /// The kind of a piece of evidence, the strongest first.
@@ -61,6 +62,9 @@ pub struct Evidence {
     pub path: Option<String>,
     /// How the file is open: a descriptor's number, `cwd`, `root`, `exe` or `mem`.
     pub fd: Option<String>,
+    /// Whether bytes of it had to be replaced to be shown.
+    #[serde(skip)]
+    pub lossy: bool,
 }
 
 impl Evidence {
@@ -74,6 +78,17 @@ impl Evidence {
             name: None,
             path: None,
             fd: None,
+            lossy: false,
+        }
+    }
+
+    /// Evidence by the variable `name`.
+    pub fn variable(name: &[u8]) -> Evidence {
+        let (name, lossy) = lossy(name);
+        Evidence {
+            name: Some(name),
+            lossy,
+            ..Evidence::by(By::Env)
         }
     }
 
@@ -96,9 +111,11 @@ impl Evidence {
 
     /// Evidence by the file `path`, open as `fd`.
     pub fn open(by: By, path: &[u8], fd: Option<String>) -> Evidence {
+        let (path, lossy) = lossy(path);
         Evidence {
-            path: Some(String::from_utf8_lossy(path).into_owned()),
+            path: Some(path),
             fd,
+            lossy,
             ..Evidence::by(by)
         }
     }

@@ -293,10 +293,7 @@ impl<'a> Glancer<'a> {
             };
             let asked = |(key, wanted): &(Vec<u8>, Vec<u8>)| key == name && wanted == value;
             if self.request.targets.envs.iter().any(asked) {
-                glance.found.push(Evidence {
-                    name: Some(String::from_utf8_lossy(name).into_owned()),
-                    ..Evidence::by(By::Env)
-                });
+                glance.found.push(Evidence::variable(name));
             }
             if self.wants_mentions() {
                 let ids = &self.request.question.ids;

@@ -447,10 +447,7 @@ impl<'a> Judge<'a> {
                 if evidence.iter().all(|evidence| evidence.by == By::Env) {
                     class = Class::Descendant;
                 }
-                evidence.push(Evidence {
-                    name: Some(String::from_utf8_lossy(name).into_owned()),
-                    ..Evidence::by(By::Env)
-                });
+                evidence.push(Evidence::variable(name));
             }
             if evidence.is_empty() {
                 continue;

@@ -323,18 +323,19 @@ impl Scan<'_> {
         let needs_env = self.glancer.needs_env() || self.request.scope == Scope::All;
         let started = entry.start.wall_clock();
         let mut row = Row {
-            pgid: entry.pgid,
-            sid: entry.sid,
+            ppid: Some(entry.ppid),
+            pgid: Some(entry.pgid),
+            sid: Some(entry.sid),
             uid: self.reader.uid(pid).ok(),
-            name: entry.name.clone(),
-            state: entry.state.0,
-            foreground: entry.tpgid > 0 && entry.tpgid == entry.pgid,
+            name: Some(entry.name.clone()),
+            state: Some(entry.state.0),
+            foreground: Some(entry.tpgid > 0 && entry.tpgid == entry.pgid),
             tty: terminal_name(entry.tty),
             age: started.map(|started| started.elapsed().unwrap_or_default()),
             exe: self.reader.exe(pid).ok().map(|exe| path::bytes_of(&exe)),
             cwd: self.reader.cwd(pid).ok().map(|cwd| path::bytes_of(&cwd)),
             found,
-            ..Row::new(pid, entry.ppid)
+            ..Row::new(pid)
         };
         if needs_env {
             row.env = self

@@ -104,13 +104,13 @@ pub const HUMAN: HumanView = &[
 pub struct ProcessKeys {
     pid: Pid,
     ident: Option<Identity>,
-    ppid: i32,
-    pgid: i32,
-    sid: i32,
+    ppid: Option<i32>,
+    pgid: Option<i32>,
+    sid: Option<i32>,
     uid: Option<u32>,
-    name: String,
-    state: char,
-    foreground: bool,
+    name: Option<String>,
+    state: Option<char>,
+    foreground: Option<bool>,
     exe: Option<String>,
     argv: Option<Vec<String>>,
     argv_cut: bool,
@@ -121,13 +121,13 @@ pub struct ProcessKeys {
 impl ProcessKeys {
     /// The keys of `row`, and whether any of its bytes had to be replaced.
     fn new(row: &Row, full_argv: bool) -> (ProcessKeys, bool) {
-        let mut is_lossy = false;
+        let mut is_lossy = row.lossy;
         let mut text = |bytes: &[u8]| {
             let (text, lost) = lossy(bytes);
             is_lossy |= lost;
             text
         };
-        let name = text(&row.name);
+        let name = row.name.as_deref().map(&mut text);
         let exe = row.exe.as_deref().map(&mut text);
         let cwd = row.cwd.as_deref().map(&mut text);
         let arguments = row
@@ -149,7 +149,7 @@ impl ProcessKeys {
             foreground: row.foreground,
             exe,
             argv: arguments.map(|argv| argv.argv),
-            argv_cut: cut,
+            argv_cut: cut || row.argv_cut,
             cwd,
             tty: row.tty.clone(),
         };
@@ -205,8 +205,8 @@ impl Holder {
             active: finding.tree.active,
             age_ms: root.age.map(millis),
             youngest_child_ms: finding.tree.youngest_child.map(millis),
+            lossy: lossy || finding.evidence.iter().any(|piece| piece.lossy),
             evidence: finding.evidence.clone(),
-            lossy,
         }
     }
 }

@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 use std::time::Instant;
 
 use process::{Here, Identity};
-use records::input::{Input, Lines, Timed};
+use records::input::{BadLine, Input, Lines, Timed};
 use records::{Deadline, Failure, Output, Record, Status, say};
 
 use crate::args::{Args, OwnArgs, WhatArgs};
@@ -125,19 +125,24 @@ impl Call {
         let (question, targets) = self.ask()?;
         let mut table = Written::default();
         let mut status = Status::Done;
+        let mut number = 0;
         self.read_records(path, |input| {
+            number += 1;
             let bad = match input {
-                Input::Record(record) => table.take(&record).err(),
-                Input::Bad(bad) => Some(bad.to_string()),
+                Input::Record(record) => table.take(&record).err().map(|why| BadLine {
+                    input: name_of(path).into(),
+                    number,
+                    why,
+                }),
+                Input::Bad(bad) => Some(bad),
             };
             if let Some(bad) = bad {
                 say!("{bad}");
                 status = Status::BadInput;
             }
         })?;
-        let needs_argv = !question.ids.is_empty() || !targets.args.is_empty();
         let origin = table.origin.clone();
-        let (snapshot, mut look) = table.into_snapshot(&targets, needs_argv);
+        let (snapshot, mut look) = table.into_snapshot(&targets, &question);
         if status == Status::BadInput {
             look.fail("some lines of the table could not be read");
         }
@@ -196,7 +201,7 @@ impl Call {
             }
             return Ok(());
         }
-        let name = path.display().to_string();
+        let name = name_of(path);
         let path = path.to_owned();
         let file = bounded(self.deadline, move || std::fs::File::open(path))
             .ok_or_else(|| Failure::unknown(format_args!("{name}: does not answer in time")))?
@@ -318,6 +323,15 @@ impl Call {
             (true, false, true) => Status::No,
             _ => Status::Unknown,
         }
+    }
+}
+
+/// What messages call the input `path`.
+fn name_of(path: &Path) -> String {
+    if path == Path::new("-") {
+        "standard input".to_owned()
+    } else {
+        path.display().to_string()
     }
 }
 

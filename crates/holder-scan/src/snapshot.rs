@@ -27,19 +27,19 @@ pub struct Row {
     /// The process.
     pub pid: Pid,
     /// Its parent, 0 where that is outside of the table.
-    pub ppid: i32,
+    pub ppid: Option<i32>,
     /// Its process group.
-    pub pgid: i32,
+    pub pgid: Option<i32>,
     /// Its session.
-    pub sid: i32,
+    pub sid: Option<i32>,
     /// Its effective user.
     pub uid: Option<u32>,
     /// Its short name.
-    pub name: Vec<u8>,
+    pub name: Option<Vec<u8>>,
     /// Its state's letter, ps(1).
-    pub state: char,
+    pub state: Option<char>,
     /// Whether it is in the foreground group of its terminal.
-    pub foreground: bool,
+    pub foreground: Option<bool>,
     /// Its controlling terminal, as `pts/3`.
     pub tty: Option<String>,
     /// Its identity.
@@ -48,6 +48,10 @@ pub struct Row {
     pub age: Option<Duration>,
     /// Its arguments.
     pub argv: Option<Vec<Vec<u8>>>,
+    /// Whether some of them had been cut before they came here.
+    pub argv_cut: bool,
+    /// Whether some of its bytes had been replaced before they came here.
+    pub lossy: bool,
     /// Its executable.
     pub exe: Option<Vec<u8>>,
     /// Its working directory.
@@ -86,21 +90,23 @@ pub struct Registered {
 }
 
 impl Row {
-    /// A process of which nothing is known but its number and its parent's.
-    pub fn new(pid: Pid, ppid: i32) -> Row {
+    /// A process of which nothing is known but its number.
+    pub fn new(pid: Pid) -> Row {
         Row {
             pid,
-            ppid,
-            pgid: 0,
-            sid: 0,
+            ppid: None,
+            pgid: None,
+            sid: None,
             uid: None,
-            name: Vec::new(),
-            state: 'S',
-            foreground: false,
+            name: None,
+            state: None,
+            foreground: None,
             tty: None,
             ident: None,
             age: None,
             argv: None,
+            argv_cut: false,
+            lossy: false,
             exe: None,
             cwd: None,
             env: None,

@@ -1,14 +1,17 @@
 //! A process table that was written down: `--from`, and what `--dump` writes.
 
+use std::collections::HashSet;
 use std::time::Duration;
 
 use process::{Identity, Pid};
 use records::Record;
+use records::text::MAX_ARGUMENT;
 use serde::Deserialize;
 use serde_json::Value;
 
 use crate::evidence::{By, Evidence};
 use crate::json;
+use crate::judge::Question;
 use crate::look::Look;
 use crate::path;
 use crate::program::{self, Program};
@@ -20,6 +23,8 @@ use crate::targets::Targets;
 pub struct Written {
     /// The rows.
     pub rows: Vec<Row>,
+    /// Those that say nothing of what they have open.
+    without_descriptors: HashSet<Pid>,
     /// What the writer said of its own look.
     pub origin: Option<Origin>,
 }
@@ -54,6 +59,7 @@ struct Entry {
     ident: Option<String>,
     exe: Option<String>,
     argv: Option<Vec<String>>,
+    argv_cut: Option<bool>,
     cwd: Option<String>,
     tty: Option<String>,
     age_ms: Option<u64>,
@@ -61,6 +67,7 @@ struct Entry {
     fds: Option<Vec<Value>>,
     locks: Option<Vec<Value>>,
     registry: Option<Vec<Value>>,
+    lossy: Option<bool>,
 }
 
 impl Written {
@@ -83,17 +90,29 @@ impl Written {
             .and_then(|pid| records::number::parse(pid.get()).ok())
             .and_then(|pid| Pid::new(i64::try_from(pid).ok()?))
             .ok_or("a process entry without a valid pid")?;
-        let entry: Entry = record.decode()?;
+        // The reader counts lines and columns of each value.
+        let plain = |why: String| why.split(" at line ").next().unwrap_or_default().to_owned();
+        let entry: Entry = record.decode().map_err(plain)?;
         if !matches!(entry.state, Some('Z' | 'X')) {
+            if entry.fds.is_none() {
+                self.without_descriptors.insert(pid);
+            }
             self.rows.push(entry.into_row(pid));
         }
         Ok(())
     }
 
     /// The table as a snapshot, with what it says about `targets`, and what the look was worth.
-    pub fn into_snapshot(mut self, targets: &Targets, needs_argv: bool) -> (Snapshot, Look) {
+    pub fn into_snapshot(mut self, targets: &Targets, question: &Question) -> (Snapshot, Look) {
         let caller_uid = nix::unistd::geteuid().as_raw();
+        self.rows.sort_by_key(|row| row.pid);
+        let count = self.rows.len();
+        self.rows.dedup_by_key(|row| row.pid);
         let mut look = Look::at(self.rows.len());
+        if self.rows.len() < count {
+            look.fail("the table has a process more than once");
+        }
+        let needs_argv = !question.ids.is_empty() || !targets.args.is_empty();
         if self.origin.as_ref().is_some_and(|origin| !origin.complete) {
             look.fail("the table was written after a look that was not complete");
         }
@@ -103,18 +122,20 @@ impl Written {
         if targets.asks_for_sockets {
             look.fail("a table that was written down says nothing of sockets and ports");
         }
-        self.rows.sort_by_key(|row| row.pid);
-        self.rows.dedup_by_key(|row| row.pid);
         for row in &mut self.rows {
             row.found = found(row, targets);
-            let unread = (needs_argv && row.argv.is_none())
-                || (targets.needs_descriptors() && row.open.is_none())
+            let no_descriptors = self.without_descriptors.contains(&row.pid);
+            let unread = (needs_argv && !has_arguments(row))
+                || (targets.needs_descriptors() && no_descriptors)
                 || (targets.needs_cwd() && row.cwd.is_none())
                 || (targets.needs_env() && !has_values(row));
-            match row.uid {
-                Some(uid) if unread && uid != caller_uid => look.others_unseen += 1,
-                _ if unread => look.unreadable += 1,
-                _ => {}
+            if !unread {
+                continue;
+            }
+            if is_asked_about(row, question.uid, caller_uid) {
+                look.unreadable += 1;
+            } else {
+                look.others_unseen += 1;
             }
         }
         let snapshot = Snapshot {
@@ -124,6 +145,35 @@ impl Written {
         };
         (snapshot, look)
     }
+}
+
+/// Whether what could not be read of a row leaves the question open: it is of the asked user, or
+/// else of the caller's or of one that is not known; all are to root. Init is nobody's own.
+fn is_asked_about(row: &Row, asked: Option<u32>, caller: u32) -> bool {
+    match (asked, row.uid) {
+        (_, None) => true,
+        (Some(asked), Some(uid)) => uid == asked,
+        (None, Some(uid)) => !row.pid.is_init() && (caller == 0 || uid == caller),
+    }
+}
+
+/// Whether a row has all that its arguments say of sessions. A word that is too long to be shown
+/// whole is no id, but JSON and shell text may have lost one.
+fn has_arguments(row: &Row) -> bool {
+    let Some(argv) = &row.argv else {
+        return false;
+    };
+    // Nothing is cut inside of a character, which has four bytes at the most.
+    let is_cut = |argument: &Vec<u8>| row.argv_cut && argument.len() + 4 > MAX_ARGUMENT;
+    let text = program::shell_text(argv).map(|(index, _)| index);
+    let told = |(index, argument): (usize, &Vec<u8>)| {
+        text == Some(index) || json::Argument::parse(argument).is_some()
+    };
+    let mut cut = argv
+        .iter()
+        .enumerate()
+        .filter(|(_, argument)| is_cut(argument));
+    !cut.any(told)
 }
 
 /// Whether the environment of a row has values, which a dump leaves out.
@@ -161,10 +211,7 @@ fn found(row: &Row, targets: &Targets) -> Vec<Evidence> {
     for (name, value) in row.env.iter().flatten() {
         let is = |(key, wanted): &(Vec<u8>, Vec<u8>)| key == name && Some(wanted) == value.as_ref();
         if targets.envs.iter().any(is) {
-            found.push(Evidence {
-                name: Some(String::from_utf8_lossy(name).into_owned()),
-                ..Evidence::by(By::Env)
-            });
+            found.push(Evidence::variable(name));
         }
     }
     for open in row.open.iter().flatten() {
@@ -213,24 +260,27 @@ impl Entry {
         let rows = rows.iter().filter(|row| means(row, pid, ident.as_ref()));
         let registry = rows.filter_map(registered).collect();
         Row {
-            pgid: self.pgid.unwrap_or_default(),
-            sid: self.sid.unwrap_or_default(),
+            ppid: self.ppid,
+            pgid: self.pgid,
+            sid: self.sid,
             uid: self.uid,
-            name: self.name.unwrap_or_default().into_bytes(),
-            state: self.state.unwrap_or('S'),
-            foreground: self.foreground.unwrap_or_default(),
+            name: self.name.map(String::into_bytes),
+            state: self.state,
+            foreground: self.foreground,
             tty: self.tty,
             ident,
             age: self.age_ms.map(Duration::from_millis),
             argv: self
                 .argv
                 .map(|argv| argv.into_iter().map(String::into_bytes).collect()),
+            argv_cut: self.argv_cut.unwrap_or_default(),
+            lossy: self.lossy.unwrap_or_default(),
             exe: self.exe.map(String::into_bytes),
             cwd: self.cwd.map(String::into_bytes),
             env: self.env.and_then(environment),
             open,
             registry,
-            ..Row::new(pid, self.ppid.unwrap_or_default())
+            ..Row::new(pid)
         }
     }
 }
@@ -302,4 +352,111 @@ fn registered(value: &Value) -> Option<Registered> {
         id: id.as_bytes().to_vec(),
         path: path.as_bytes().to_vec(),
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::id::SessionId;
+
+    const ID: &str = "00000000-0000-4000-8000-0000000000a1";
+
+    fn taken(lines: &[String], targets: &Targets) -> (Snapshot, Look) {
+        let mut table = Written::default();
+        for line in lines {
+            table
+                .take(&Record::parse(line.as_bytes()).unwrap())
+                .unwrap();
+        }
+        let question = Question {
+            ids: vec![SessionId::new(ID).unwrap()],
+            ..Question::default()
+        };
+        table.into_snapshot(targets, &question)
+    }
+
+    fn is_complete(line: &str) -> bool {
+        taken(&[line.to_owned()], &Targets::default())
+            .1
+            .is_complete(false)
+    }
+
+    #[test]
+    fn what_is_not_written_is_not_known() {
+        let (snapshot, _) = taken(&["{\"pid\":7}".to_owned()], &Targets::default());
+        let row = &snapshot.rows[0];
+        assert_eq!((row.ppid, row.pgid, row.sid), (None, None, None));
+        assert_eq!((row.state, row.foreground, &row.name), (None, None, &None));
+        assert_eq!(*row, Row::new(row.pid));
+    }
+
+    #[test]
+    fn what_had_been_cut_may_have_lost_an_id() {
+        let cut = |argv: &[&str]| {
+            let argv = serde_json::to_string(argv).unwrap();
+            format!("{{\"pid\":7,\"argv_cut\":true,\"argv\":{argv}}}")
+        };
+        let prompt = "x".repeat(MAX_ARGUMENT);
+        let json = format!("{{\"env\":\"{}", "x".repeat(MAX_ARGUMENT - 8));
+        assert_eq!(json.len(), MAX_ARGUMENT);
+        let near = &json[..MAX_ARGUMENT - 3];
+        assert!(
+            is_complete(&cut(&["claude", "-p", &prompt])),
+            "no id is so long"
+        );
+        assert!(
+            is_complete(&cut(&["w", "{\"a\":1}", &prompt])),
+            "that one is whole"
+        );
+        assert!(!is_complete(&cut(&["w", &json])));
+        assert!(!is_complete(&cut(&["w", near])), "cut before a character");
+        assert!(!is_complete(&cut(&["sh", "-c", &prompt])));
+        let whole = cut(&["w", &json]).replace("true", "false");
+        assert!(is_complete(&whole));
+    }
+
+    #[test]
+    fn locks_are_not_all_that_is_open() {
+        let targets = Targets {
+            files: vec![crate::targets::FileTarget {
+                path: b"/d/db".to_vec(),
+                kernel_path: b"/d/db".to_vec(),
+                file: None,
+            }],
+            ..Targets::default()
+        };
+        let complete = |line: &str| taken(&[line.to_owned()], &targets).1.is_complete(false);
+        assert!(complete(r#"{"pid":7,"argv":[],"fds":[],"locks":["/d/l"]}"#));
+        assert!(!complete(r#"{"pid":7,"argv":[],"locks":["/d/l"]}"#));
+    }
+
+    #[test]
+    fn a_process_that_is_there_twice_is_not_known() {
+        let lines = ["x", "claude"].map(|name| format!("{{\"pid\":7,\"argv\":[\"{name}\"]}}"));
+        let (snapshot, look) = taken(&lines, &Targets::default());
+        assert_eq!((snapshot.rows.len(), look.processes), (1, 1));
+        assert!(!look.is_complete(false));
+    }
+
+    #[test]
+    fn whose_rows_leave_the_question_open() {
+        let row = |pid: i64, uid: Option<u32>| Row {
+            uid,
+            ..Row::new(Pid::new(pid).unwrap())
+        };
+        let table = [
+            (7, Some(1000), None, 1000, true),
+            (7, Some(1001), None, 1000, false),
+            (7, Some(1001), None, 0, true),
+            (7, None, None, 1000, true),
+            (7, Some(1001), Some(1001), 1000, true),
+            (7, Some(1000), Some(1001), 1000, false),
+            (1, Some(0), None, 0, false),
+            (1, Some(0), Some(0), 1000, true),
+        ];
+        for (pid, uid, asked, caller, want) in table {
+            let asked_about = is_asked_about(&row(pid, uid), asked, caller);
+            assert_eq!(asked_about, want, "{pid} {uid:?} {asked:?} {caller}");
+        }
+    }
 }

@@ -151,7 +151,7 @@ fn not_having_looked_is_not_free() {
     let (_, judgement) = ask(&[process(1, 0, json!(["node", "server.js"]))], &question(A));
     assert_eq!(judgement.verdict(true), Verdict::Free);
     assert_eq!(judgement.verdict(false), Verdict::Unknown);
-    let (_, look) = Written::default().into_snapshot(&Targets::default(), true);
+    let (_, look) = Written::default().into_snapshot(&Targets::default(), &question(A));
     assert!(!look.is_complete(false), "a table without a process");
 }
 
@@ -245,7 +245,7 @@ fn what_is_found_beside_sessions() {
                 .take(&Record::parse(line.as_bytes()).unwrap())
                 .unwrap();
         }
-        let (snapshot, look) = table.into_snapshot(&targets, false);
+        let (snapshot, look) = table.into_snapshot(&targets, &Question::default());
         let judgement = judge(&snapshot, &Question::default(), &|_| None);
         let found = judgement.findings.iter();
         let pids: Vec<i32> = found

@@ -69,7 +69,7 @@ fn snapshot(rows: &[Value]) -> Snapshot {
             .take(&Record::parse(line.as_bytes()).unwrap())
             .unwrap();
     }
-    let (mut snapshot, _) = table.into_snapshot(&Targets::default(), false);
+    let (mut snapshot, _) = table.into_snapshot(&Targets::default(), &Question::default());
     snapshot.caller_uid = Some(1000);
     snapshot
 }

@@ -139,6 +139,40 @@ fn own_across_links_and_scripts_of_any_language() {
 }
 
 #[test]
+fn a_relative_directory_is_the_wrappers() {
+    let at = |told: &str, cwd: Value| {
+        let mut config = config(&["--session-id", A]);
+        config["cwd"] = json!(told);
+        json!({"pid": 100, "ppid": 1, "argv": wrapper(&config), "cwd": cwd})
+    };
+    // The caller is elsewhere, in the directory that is asked for.
+    let resolve = |path: &[u8]| match path {
+        b"." | b"sub/.." => Some(b"/w/app".to_vec()),
+        b"/w/app/../other" => Some(b"/w/other".to_vec()),
+        b"/w/x/../app" => Some(b"/w/app".to_vec()),
+        _ => None,
+    };
+    let mut below = question(A);
+    below.criteria.cwds_under = std::mem::take(&mut below.criteria.cwds);
+    let table = [
+        (at(".", json!("/w/other")), "Foreign 100 Foreign"),
+        (at(".", Value::Null), "Foreign 100 Foreign"),
+        (at("app", json!("/w")), "Own 100 Own"),
+        (at("/w/./app/", json!("/")), "Own 100 Own"),
+        (at("/w/app/../other", json!("/")), "Foreign 100 Foreign"),
+        (at("../other", json!("/w/app")), "Own 100 Own"),
+        (at("/w/x/../app", json!("/")), "Own 100 Own"),
+    ];
+    for (row, want) in table {
+        for asked in [&question(A), &below] {
+            let snapshot = snapshot(std::slice::from_ref(&row));
+            let judgement = judge(&snapshot, asked, &resolve);
+            assert_eq!(tell(&snapshot, &judgement), want, "{row}");
+        }
+    }
+}
+
+#[test]
 fn users_and_no_criteria() {
     let row = |uid: u32| json!({"pid": 100, "ppid": 1, "argv": own_wrapper(), "uid": uid});
     assert_eq!(told(&[row(1000)], &question(A)), "Own 100 Own");
@@ -171,6 +205,16 @@ fn a_shared_daemon_is_never_own() {
             json!({"pid": 100, "argv": ["codex", "app-server"], "locks": [lock(A)]}),
             "Foreign 100 Foreign",
             true,
+        ),
+        (
+            json!({"pid": 100, "argv": ["codex", "-m", "x", "-v", "app-server"], "locks": [lock(A)]}),
+            "Foreign 100 Foreign",
+            true,
+        ),
+        (
+            json!({"pid": 100, "argv": ["codex", "exec", "app-server"], "locks": [lock(A)]}),
+            "Own 100 OwnActive",
+            false,
         ),
         (
             json!({"pid": 100, "argv": ["codex"], "locks": [lock(A), lock(B)]}),
