@@ -35,28 +35,12 @@ pub struct Order {
 ///
 /// No (1), it cannot be told (3), or the record is not understood (3), and why.
 pub fn order(decision: &Record<'_>, now: SystemTime, max_age: Duration) -> Result<Order, Failure> {
-    let action = decision.str("action").unwrap_or_default();
-    let reason = decision.str("reason").unwrap_or_default();
-    let launch = match action.as_ref() {
-        "resume" | "assign" | "mint" | "spawn" => action.clone(),
-        "reclaim" => decision
-            .str("then")
-            .ok_or_else(|| Failure::unknown("the decision does not say what follows"))?,
-        "already_running" | "give_up" => {
-            return Err(Failure::no(format_args!(
-                "not launched: {action}: {reason}"
-            )));
-        }
-        _ => {
-            return Err(Failure::unknown(format_args!(
-                "not launched: {action}: {reason}"
-            )));
-        }
-    };
+    let launch = launch(decision)?;
     is_recent(decision, now, max_age)?;
-    is_cleared(decision, action == "reclaim")?;
+    let reclaims = decision.str("action").as_deref() == Some("reclaim");
+    is_cleared(decision, reclaims)?;
     let order: Order = Order {
-        launch: launch.into_owned(),
+        launch,
         argv: words(decision, "argv")?,
         cwd: decision
             .str("cwd")
@@ -75,6 +59,29 @@ pub fn order(decision: &Record<'_>, now: SystemTime, max_age: Duration) -> Resul
         return Err(Failure::unknown("the decision has no command to run"));
     }
     Ok(order)
+}
+
+/// In which way the decision launches.
+fn launch(decision: &Record<'_>) -> Result<String, Failure> {
+    let action = decision.str("action").unwrap_or_default();
+    let reason = decision.str("reason").unwrap_or_default();
+    let reclaims = action == "reclaim";
+    let way = match reclaims {
+        true => decision.str("then").unwrap_or_default(),
+        false => action.clone(),
+    };
+    match way.as_ref() {
+        "resume" | "assign" | "mint" | "spawn" => Ok(way.into_owned()),
+        _ if reclaims => Err(Failure::unknown(
+            "not launched: the decision does not say what follows",
+        )),
+        "already_running" | "give_up" => Err(Failure::no(format_args!(
+            "not launched: {action}: {reason}"
+        ))),
+        _ => Err(Failure::unknown(format_args!(
+            "not launched: {action}: {reason}"
+        ))),
+    }
 }
 
 fn is_recent(decision: &Record<'_>, now: SystemTime, max_age: Duration) -> Result<(), Failure> {

@@ -86,7 +86,8 @@ fn what_may_not() {
     let reclaim = ("action", "\"reclaim\"");
     let resume = ("then", "\"resume\"");
     let untouched = ("stale", r#"[{"pid":7,"root":5}]"#);
-    let table: [(&str, Changes<'_>, u8); 19] = [
+    let then_ask = ("then", "\"ask\"");
+    let table: [(&str, Changes<'_>, u8); 20] = [
         ("it runs", &[("action", "\"already_running\"")], 1),
         ("given up", &[("action", "\"give_up\"")], 1),
         ("unknown", &[("action", "\"unknown\"")], 3),
@@ -101,6 +102,11 @@ fn what_may_not() {
         ("stale beside a launch, not reaped", &[untouched], 3),
         ("nothing to reclaim", &[reclaim, resume], 3),
         ("nothing follows", &[reclaim, ("stale", &dead)], 3),
+        (
+            "a way of the future follows",
+            &[reclaim, then_ask, ("stale", &dead)],
+            3,
+        ),
         ("no list of what is stale", &[("stale", "")], 3),
         ("yesterday", &[("at", "\"2026-11-28T14:26:21Z\"")], 3),
         ("tomorrow", &[("at", "\"2026-11-30T14:26:21Z\"")], 3),
