@@ -166,6 +166,24 @@ fn the_transcript_is_looked_at_once_more() {
 }
 
 #[test]
+fn a_transcript_that_a_variable_has_moved() {
+    let home = Home::new();
+    let path = home.conversation(A1);
+    let moved = home.path(".claude/projects/mine");
+    std::fs::create_dir(&moved).unwrap();
+    std::fs::rename(&path, moved.join(path.file_name().unwrap())).unwrap();
+    let mut command = home.bash(
+        "resume-id --agent claude --session-id $id --cwd $ws | resume-id --exec --decision -",
+    );
+    command
+        .env("CLAUDE_CONFIG_DIR", home.path(".claude"))
+        .env("CLAUDE_CODE_PROJECT_DIR_NAME", "mine");
+    let output = command.output().unwrap();
+    assert_eq!(said(&output), "");
+    assert_eq!(home.the_call(), format!("--resume {A1}"));
+}
+
+#[test]
 fn an_interactive_agent_gets_the_terminal() {
     let home = Home::new();
     home.sandbox.script(

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::ffi::{OsStr, OsString};
 use std::path::PathBuf;
 
-use crate::table::Agent;
+use crate::table::{Agent, JsonLines, Transcripts};
 
 /// A set of environment variables.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -37,6 +37,17 @@ impl Environment {
     fn text(&self, name: &str) -> Option<&str> {
         self.get(name)?.to_str().filter(|value| !value.is_empty())
     }
+
+    /// `path` with its variables filled in; `None` unless all of them are set, `HOME` for `~`.
+    fn expand(&self, path: &str) -> Option<PathBuf> {
+        let home = || self.text("HOME");
+        let variable = |name: &str| self.text(name).map(Some).ok_or(());
+        if path.starts_with('~') && home().is_none() {
+            return None;
+        }
+        let path = shellexpand::full_with_context(path, home, variable).ok()?;
+        Some(PathBuf::from(path.as_ref()))
+    }
 }
 
 impl FromIterator<(OsString, OsString)> for Environment {
@@ -51,13 +62,29 @@ impl Agent {
     /// The directory of this agent's files under `environment`: the first of the entry's own whose
     /// variables are all set. `None` if there is none, as without `HOME`.
     pub fn root(&self, environment: &Environment) -> Option<PathBuf> {
-        let home = || environment.text("HOME");
-        let variable = |name: &str| environment.text(name).map(Some).ok_or(());
-        self.root
-            .iter()
-            .filter(|path| !path.starts_with('~') || home().is_some())
-            .find_map(|path| shellexpand::full_with_context(path, home, variable).ok())
-            .map(|path| PathBuf::from(path.as_ref()))
+        let mut roots = self.root.iter();
+        roots.find_map(|path| environment.expand(path))
+    }
+
+    /// This agent and the directory that its transcripts are below, where `environment` has a
+    /// variable that puts them elsewhere.
+    pub(crate) fn moved(&self, environment: &Environment) -> Option<(Agent, PathBuf)> {
+        let Some(Transcripts::Jsonl(form)) = &self.transcripts else {
+            return None;
+        };
+        let mut places = form.moved.iter();
+        let place = places.find_map(|one| Some((one, environment.expand(&one.root)?)));
+        let (moved, root) = place?;
+        let form = JsonLines {
+            path: moved.path.clone(),
+            cwd_in_path: None,
+            ..form.clone()
+        };
+        let agent = Agent {
+            transcripts: Some(Transcripts::Jsonl(form)),
+            ..self.clone()
+        };
+        Some((agent, root))
     }
 
     /// The variables among those that must not be inherited which `environment` has.

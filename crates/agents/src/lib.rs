@@ -32,6 +32,6 @@ pub use env::Environment;
 pub use shape::{Mint, Shape};
 pub use store::{State, Store, Transcript};
 pub use table::{
-    Agent, Blocks, CwdFile, Ids, JsonDocument, JsonLines, OpaqueFile, SqliteTable, Table,
+    Agent, Blocks, CwdFile, Ids, JsonDocument, JsonLines, Moved, OpaqueFile, SqliteTable, Table,
     Transcripts, TurnRule,
 };

@@ -74,6 +74,9 @@ impl Store {
         cwd: &str,
         deadline: Deadline,
     ) -> Result<Store, String> {
+        if let Some((agent, root)) = agent.moved(environment) {
+            return Ok(Store::at(&agent, root, cwd, deadline));
+        }
         let root = agent.root(environment);
         if root.is_none() && agent.transcripts.is_some() {
             return Err(format!(

@@ -111,6 +111,9 @@ pub struct JsonLines {
     /// How `{cwd}` in the path is made.
     #[serde(default)]
     pub cwd_in_path: Option<CwdEncoding>,
+    /// Where a variable has put them instead: the first of these whose variables are all set.
+    #[serde(default)]
+    pub moved: Vec<Moved>,
     /// Where the first line that has the id has it, where the path does not say it for certain.
     #[serde(default)]
     pub id: Option<String>,
@@ -125,6 +128,16 @@ pub struct JsonLines {
     pub cwd_file: Option<CwdFile>,
     /// Which lines are of a user or of the agent: any of these.
     pub turns: Vec<TurnRule>,
+}
+
+/// One directory that a user has for transcripts of whatever working directory.
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize, Serialize)]
+#[serde(deny_unknown_fields)]
+pub struct Moved {
+    /// The directory, with variables (`$NAME`, `~`).
+    pub root: String,
+    /// The file's path below that.
+    pub path: String,
 }
 
 /// A line is a turn if the string at `key` is one of `is`.
@@ -242,13 +255,17 @@ impl Agent {
         if !self.resume.is_empty() && !has_id(&self.resume) {
             return Some(("resume", "'{id}' is missing in it"));
         }
-        let path = match &self.transcripts {
-            None | Some(Transcripts::Sqlite(_)) => None,
-            Some(Transcripts::Jsonl(lines)) => Some((&lines.path, lines.cwd_in_path)),
-            Some(Transcripts::Json(document)) => Some((&document.path, document.cwd_in_path)),
-            Some(Transcripts::File(file)) => Some((&file.path, None)),
+        let paths = match &self.transcripts {
+            None | Some(Transcripts::Sqlite(_)) => Vec::new(),
+            Some(Transcripts::Jsonl(lines)) => {
+                let moved = lines.moved.iter().map(|moved| (&moved.path, None));
+                let usual = (&lines.path, lines.cwd_in_path);
+                std::iter::once(usual).chain(moved).collect()
+            }
+            Some(Transcripts::Json(document)) => vec![(&document.path, document.cwd_in_path)],
+            Some(Transcripts::File(file)) => vec![(&file.path, None)],
         };
-        if let Some((path, encoding)) = path {
+        for (path, encoding) in paths {
             if !path.contains("{id") {
                 return Some(("transcripts", "its path has neither '{id}' nor '{id8}'"));
             }
@@ -451,6 +468,12 @@ mod tests {
             (
                 &format!(r#"{{"x":{{{good},"transcripts":{{"file":{{"path":"{{id}}"}}}}}}}}"#),
                 "entry 'x': key 'root': transcripts",
+            ),
+            (
+                &format!(
+                    r#"{{"x":{{{good},"transcripts":{{"jsonl":{{"path":"{{id}}","turns":[],"moved":[{{"root":"$X","path":"{{cwd}}/{{id}}"}}]}}}}}}}}"#
+                ),
+                "entry 'x': key 'transcripts': '{cwd}'",
             ),
             (r#"{"a/b":{}}"#, "entry 'a/b': that is no name"),
         ];

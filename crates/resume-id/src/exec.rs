@@ -1,11 +1,11 @@
 //! `--exec`: becoming the agent, if a decision and what became of it allow that.
 
 use std::os::unix::process::CommandExt;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::{Duration, SystemTime};
 
-use agents::{Agent, State, Store, Table};
+use agents::{Agent, Environment, State, Store, Table};
 use process::Here;
 use records::{Deadline, Failure, Record, Status};
 
@@ -179,7 +179,7 @@ pub fn run(
     }
     let error = command.exec();
     let program = &order.argv[0];
-    if !std::path::Path::new(&order.cwd).is_dir() {
+    if !Path::new(&order.cwd).is_dir() {
         let message = format!("{}: no such directory", order.cwd);
         return Err(Failure::new(Status::CannotRun, message));
     }
@@ -193,7 +193,7 @@ pub fn run(
 /// Whether the program exists, so that its interpreter must be what is missing.
 fn is_there(program: &str) -> bool {
     if program.contains('/') {
-        return std::path::Path::new(program).exists();
+        return Path::new(program).exists();
     }
     let path = std::env::var_os("PATH").unwrap_or_default();
     std::env::split_paths(&path).any(|dir| dir.join(program).is_file())
@@ -219,13 +219,7 @@ fn last_look(
     let database = decision
         .str("artifact.path")
         .map(|path| PathBuf::from(path.into_owned()));
-    let store = Store::at(
-        agent,
-        PathBuf::from(root.into_owned()),
-        &order.cwd,
-        deadline,
-    )
-    .with_database(database);
+    let store = store(agent, Path::new(&*root), &order.cwd, deadline).with_database(database);
     let id = id.into_owned();
     let found = look::bounded(deadline, move || store.find(&id))
         .map_err(|why| Failure::unknown(format_args!("not launched: {why}")))?;
@@ -253,6 +247,15 @@ fn last_look(
         _ => Err(Failure::unknown(
             "not launched: the transcript is another than it was, so decide again",
         )),
+    }
+}
+
+/// The agent's sessions below the root that the decision has seen them at. Where that is where the
+/// agent will look for itself, so are its variables' other wishes.
+fn store(agent: &Agent, root: &Path, cwd: &str, deadline: Deadline) -> Store {
+    match Store::new(agent, &Environment::own(), cwd, deadline) {
+        Ok(store) if store.root() == root => store,
+        _ => Store::at(agent, root.to_owned(), cwd, deadline),
     }
 }
 

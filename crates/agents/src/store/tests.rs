@@ -315,6 +315,56 @@ fn qwen_pi_grok_and_copilot() {
 }
 
 #[test]
+fn transcripts_that_a_variable_has_moved() {
+    let home = Home::new("claude");
+    let found = |home: &Home, variables: &[(&str, &str)], id: &str| {
+        let variables = variables.iter().map(|(name, value)| {
+            let value = value.replace("~", home.path("").to_str().unwrap());
+            (name.into(), value.into())
+        });
+        let environment = Environment::from_iter(variables);
+        let deadline = Deadline::after(Duration::from_secs(60));
+        let store = Store::new(&home.agent, &environment, &home.cwd(), deadline).unwrap();
+        short(store.find(id).unwrap())
+    };
+    let named = [("HOME", "~"), ("CLAUDE_CODE_PROJECT_DIR_NAME", "mine")];
+    let all = [&named[..], &[("CLAUDE_CONFIG_DIR", "~/.claude")]].concat();
+    let usual = home.slug(CwdEncoding::Claude);
+    home.write(
+        &format!(".claude/projects/mine/{A1}.jsonl"),
+        &user(&home.cwd()),
+    );
+    home.write(
+        &format!(".claude/projects/{usual}/{B2}.jsonl"),
+        &user(&home.cwd()),
+    );
+    let ours = [(Conversational, Some(true), Some(1))];
+    assert_eq!(found(&home, &all, A1), ours);
+    assert_eq!(found(&home, &all, B2), []);
+    // Without a directory of its own for all files, claude does not heed the name.
+    let elsewhere = [(Conversational, Some(false), Some(1))];
+    assert_eq!(found(&home, &named, A1), elsewhere);
+    assert_eq!(found(&home, &named, B2), ours);
+    // One directory has the sessions of several.
+    home.write(
+        &format!(".claude/projects/mine/{A1}.jsonl"),
+        &user("/else/where"),
+    );
+    assert_eq!(found(&home, &all, A1), elsewhere);
+
+    let home = Home::new("pi");
+    let head = format!(r#"{{"type":"session","id":"{A1}","cwd":"{}"}}"#, home.cwd());
+    let turn = r#"{"type":"message","message":{"role":"user"}}"#;
+    home.write(
+        &format!("s/2026-11-29T10-00-00_{A1}.jsonl"),
+        &format!("{head}\n{turn}\n"),
+    );
+    let moved = [("HOME", "~"), ("PI_CODING_AGENT_SESSION_DIR", "~/s")];
+    assert_eq!(found(&home, &moved, A1), ours);
+    assert_eq!(found(&home, &moved[..1], A1), []);
+}
+
+#[test]
 fn sessions_that_are_rows() {
     let home = Home::new("opencode");
     let id = "ses_0123456789abABCDEFGHIJKLMN";
