@@ -265,7 +265,6 @@ fn held_by_a_daemon<'a>(told: &Told<'a>, disk: &'a Disk, daemon: &'a Holder) -> 
         daemon.pid, choice.reason
     );
     choice.stale = told.husks();
-    choice.may_block = false;
     Some(choice)
 }
 

@@ -89,10 +89,17 @@ fn of_this_directory<'a>(told: &Told<'a>, one: &Transcript) -> Choice<'a> {
     let reason = format!("the conversation{turns} is there{damaged}");
     let mut choice = told.choice(Action::Launch(Launch::Resume), reason);
     choice.verified = true;
+    let blocks = &told.agent.blocks;
     let unseen = matches!(told.look, Look::NotConsulted);
-    if let Some(what) = told.agent.blocks.held.as_deref().filter(|_| unseen) {
+    if let Some(what) = blocks.held.as_deref().filter(|_| unseen) {
         choice.may_block = true;
         let note = format!("; nobody looked for holders, so it may show {what}");
+        choice.reason.push_str(&note);
+    }
+    let unsaid = one.cwd_matches.is_none();
+    if let Some(what) = blocks.other_cwd.as_deref().filter(|_| unsaid) {
+        choice.may_block = true;
+        let note = format!("; it does not say of which directory it is, so it may show {what}");
         choice.reason.push_str(&note);
     }
     choice

@@ -419,6 +419,17 @@ fn row_9_a_conversation() {
         World::claude().conversation().decide().key("may_block"),
         false
     );
+    // Agents that would ask about a directory, or hang, in another one than the session's.
+    for agent in ["codex", "opencode", "pi"] {
+        let unsaid = World::of(agent).transcript(Conversational, None);
+        let said = unsaid.held_by(&[]).decide();
+        assert_eq!(said.short(), "resume", "{agent}");
+        assert_eq!(said.key("may_block"), true, "{agent}");
+        assert!(said.text("reason").contains("of which directory"));
+    }
+    let unsaid = World::of("codex").transcript(Conversational, None);
+    let said = unsaid.held_by(&[Daemon]).decide();
+    assert_eq!(said.key("may_block"), true);
 }
 
 #[test]
