@@ -155,11 +155,7 @@ impl<'a> Making<'a> {
                 None => old_id.clone(),
             },
             previous_session_id: old_id.filter(|_| is_new),
-            minted_by: if choice.by_breaker && is_new {
-                Some(BREAKER.to_owned())
-            } else {
-                told.session.minted_by.clone().filter(|_| !is_new)
-            },
+            minted_by: self.minted_by(choice, is_new),
             agent: &told.agent.name,
             cwd: &told.session.cwd,
             session_id_source: match launch {
@@ -192,6 +188,17 @@ impl<'a> Making<'a> {
             argv_cut: false,
             at,
         }
+    }
+
+    /// Who made the session's id. What the breaker has begun without an id stays its doing until
+    /// there is one.
+    fn minted_by(&self, choice: &Choice<'_>, is_new: bool) -> Option<String> {
+        if choice.by_breaker && is_new {
+            return Some(BREAKER.to_owned());
+        }
+        let session = &self.told.session;
+        let is_left = is_new && session.id.is_some();
+        session.minted_by.clone().filter(|_| !is_left)
     }
 
     /// The id of the session that is launched. A transcript's own spelling is the one that its

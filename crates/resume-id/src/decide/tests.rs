@@ -487,6 +487,32 @@ fn rows_11_and_12_no_id() {
 }
 
 #[test]
+fn a_beginning_of_the_breaker_has_no_id_at_first() {
+    let began = World::of("codex").conversation().crashes(3).decide();
+    assert_eq!(
+        (began.short().as_str(), began.text("minted_by")),
+        ("spawn", "breaker")
+    );
+    // It is stopped before there is an id, and begun again.
+    let again = World::of("codex")
+        .without_id()
+        .minted_by("breaker")
+        .decide();
+    assert_eq!(
+        (again.short().as_str(), again.text("minted_by")),
+        ("spawn", "breaker")
+    );
+    let found = World::of("codex").conversation().minted_by("breaker");
+    assert_eq!(found.crashes(3).says(), "give_up");
+    // What takes the place of an id is nobody's but its own.
+    let lost = World::claude().verified().minted_by("breaker").decide();
+    assert_eq!(
+        (lost.short().as_str(), lost.text("minted_by")),
+        ("mint", "null")
+    );
+}
+
+#[test]
 fn row_13_lost() {
     let unusable = || World::claude().transcript(Unusable, Some(true));
     let elsewhere = || World::claude().transcript(Conversational, Some(false));
