@@ -42,7 +42,8 @@ fn what_is_wrong_usage() {
     let home = Home::new();
     let cwd = home.cwd();
     let repeated = format!("{A1}\n{A1}");
-    let table: [&[&str]; 9] = [
+    let glued = format!("-r{A1}");
+    let table: [&[&str]; 10] = [
         &["--agent", "nobody", "--cwd", &cwd],
         &["--cwd", &cwd],
         &["--agent", "claude"],
@@ -59,6 +60,7 @@ fn what_is_wrong_usage() {
         &["--agent", "opencode", "--cwd", &cwd, "--session-id", A1],
         &["--agent", "claude", "--row", "-", "--holders", "-"],
         &["--agent", "claude", "--cwd", &cwd, "--", "--session-id", A1],
+        &["--agent", "claude", "--cwd", &cwd, "--", &glued],
     ];
     for words in table {
         let output = home.tool(words).output().unwrap();

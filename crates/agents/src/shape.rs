@@ -50,6 +50,11 @@ impl Shape {
         rest.is_empty()
     }
 
+    /// Whether a word of this shape can hardly be anything but an id.
+    pub fn is_telling(&self) -> bool {
+        self.parts.is_some()
+    }
+
     /// Whether two ids of this shape that differ in case alone are one: so it is with UUIDs.
     pub fn ignores_case(&self) -> bool {
         self.written == "uuid"

@@ -343,7 +343,14 @@ fn read_row(path: &Path) -> Result<Row, Failure> {
 fn no_contradiction(agent: &Agent, words: &[String]) -> Result<(), Failure> {
     let chooses = |word: &&String| {
         let flag = word.split_once('=').map_or(word.as_str(), |(flag, _)| flag);
-        agent.session_flags.iter().any(|known| known == flag)
+        // `-rID`: a short flag with the id in the same word.
+        let holds = |known: &String| {
+            let id = word.strip_prefix(known.as_str());
+            let is_id = |id: &str| agent.shape.is_telling() && agent.shape.fits(id);
+            known.len() == 2 && id.is_some_and(is_id)
+        };
+        let mut flags = agent.session_flags.iter();
+        flags.any(|known| known == flag || holds(known))
     };
     match words.iter().find(chooses) {
         None => Ok(()),
