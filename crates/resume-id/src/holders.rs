@@ -1,6 +1,5 @@
 //! Who holds the session, as `holder-scan` saw it, and whether that look is worth believing.
 
-use std::collections::HashSet;
 use std::time::{Duration, SystemTime};
 
 use records::Record;
@@ -74,12 +73,15 @@ pub struct Reading<'a> {
     id: &'a str,
     shape: &'a Shape,
     holders: Vec<Holder>,
+    /// Who holds other ids: a scan can be about several.
+    elsewhere: Vec<(String, Class)>,
     scans: Vec<Scan>,
     broken: Option<String>,
 }
 
 #[derive(Debug)]
 struct Scan {
+    ids: Vec<String>,
     verdict: String,
     worth: Result<(), String>,
 }
@@ -91,6 +93,7 @@ impl<'a> Reading<'a> {
             id,
             shape,
             holders: Vec::new(),
+            elsewhere: Vec::new(),
             scans: Vec::new(),
             broken: None,
         }
@@ -99,14 +102,25 @@ impl<'a> Reading<'a> {
     /// Takes a record: a `holder`, a `scan`, or something else, which is left aside.
     pub fn hear(&mut self, record: &Record<'_>, here: &Place, now: SystemTime, max_age: Duration) {
         match record.kind().as_deref() {
-            Some("holder") if self.is_held(record) => match holder(record) {
-                Ok(holder) => self.holders.push(holder),
-                Err(why) => self.lose(why),
+            Some("holder") if holds(record) => match record.str("session_id") {
+                Some(id) if !self.shape.same(&id, self.id) => {
+                    self.elsewhere.push((id.into_owned(), class(record)));
+                }
+                _ => match holder(record) {
+                    Ok(holder) => self.holders.push(holder),
+                    Err(why) => self.lose(why),
+                },
             },
-            Some("scan") if self.is_about(record) => self.scans.push(Scan {
-                verdict: record.str("verdict").unwrap_or_default().into_owned(),
-                worth: worth(record, here, now, max_age),
-            }),
+            Some("scan") => {
+                let ids = ids(record);
+                if ids.iter().any(|id| self.shape.same(id, self.id)) {
+                    self.scans.push(Scan {
+                        ids,
+                        verdict: record.str("verdict").unwrap_or_default().into_owned(),
+                        worth: worth(record, here, now, max_age),
+                    });
+                }
+            }
             _ => {}
         }
     }
@@ -114,34 +128,6 @@ impl<'a> Reading<'a> {
     /// Something that may have been a holder could not be read.
     pub fn lose(&mut self, why: String) {
         self.broken.get_or_insert(why);
-    }
-
-    /// Whether the record is of a process that holds this id: not one that merely names it, and
-    /// not one that has left it since its launch.
-    fn is_held(&self, record: &Record<'_>) -> bool {
-        let class = record.str("class");
-        if matches!(class.as_deref(), Some("mention" | "descendant")) {
-            return false;
-        }
-        let is_this = record
-            .str("session_id")
-            .is_none_or(|id| self.shape.same(&id, self.id));
-        let evidence = record.array("evidence").unwrap_or_default();
-        let is_past = |piece: &&RawValue| {
-            let piece = Record::parse(piece.get().as_bytes());
-            piece.is_ok_and(|piece| piece.bool("superseded") == Some(true))
-        };
-        let past = !evidence.is_empty() && evidence.iter().all(is_past);
-        is_this && !past
-    }
-
-    fn is_about(&self, record: &Record<'_>) -> bool {
-        let ids = record
-            .array("what.session_id")
-            .unwrap_or_default()
-            .into_iter();
-        let mut ids = ids.filter_map(records::record::string);
-        ids.any(|id| self.shape.same(&id, self.id))
     }
 
     /// What the look comes to: without a scan of this id nobody has looked.
@@ -158,53 +144,83 @@ impl<'a> Reading<'a> {
         if let Some(why) = self.scans.iter().find_map(|scan| scan.worth.as_ref().err()) {
             return Look::Bad(why.clone());
         }
-        let classes: HashSet<_> = self
-            .holders
-            .iter()
-            .map(|holder| holder.class.word())
-            .collect();
-        let fits = |verdict: &str| match verdict {
-            "free" => !classes.contains("own") && !classes.contains("foreign"),
-            "own" | "own_active" => classes.contains("own") || classes.contains("self"),
-            "foreign" => classes.contains("foreign") || classes.contains("self"),
-            _ => false,
-        };
-        if let Some(scan) = self.scans.iter().find(|scan| !fits(&scan.verdict)) {
+        if let Some(scan) = self.scans.iter().find(|scan| !self.bears_out(scan)) {
             return Look::Bad(format!(
                 "the scan's verdict '{}' does not go with the holders that came before it",
                 scan.verdict
             ));
         }
+        let verdict = match self.holders.is_empty() {
+            true => "free".to_owned(),
+            false => last.verdict.clone(),
+        };
         Look::Good {
-            verdict: last.verdict.clone(),
+            verdict,
             holders: self.holders,
         }
     }
-}
 
-impl Class {
-    fn word(self) -> &'static str {
-        match self {
-            Class::Own => "own",
-            Class::Itself => "self",
-            Class::Foreign => "foreign",
+    /// Whether the holders that were told of are such as the scan's verdict speaks of, which is
+    /// about all of its ids.
+    fn bears_out(&self, scan: &Scan) -> bool {
+        let held = |classes: &[Class]| {
+            let mut ours = self.holders.iter();
+            let mut others = self.elsewhere.iter();
+            ours.any(|holder| classes.contains(&holder.class))
+                || others.any(|(id, class)| {
+                    let mut ids = scan.ids.iter();
+                    classes.contains(class) && ids.any(|one| self.shape.same(one, id))
+                })
+        };
+        match scan.verdict.as_str() {
+            "free" => !held(&[Class::Own, Class::Foreign]),
+            "own" | "own_active" => held(&[Class::Own, Class::Itself]),
+            "foreign" => held(&[Class::Foreign, Class::Itself]),
+            _ => false,
         }
     }
 }
 
-fn holder(record: &Record<'_>) -> Result<Holder, String> {
-    let class = match record.str("class").as_deref() {
+/// Whether the record is of a process that holds an id: not one that merely names it, and not one
+/// that has left it since its launch.
+fn holds(record: &Record<'_>) -> bool {
+    if matches!(
+        record.str("class").as_deref(),
+        Some("mention" | "descendant")
+    ) {
+        return false;
+    }
+    let evidence = record.array("evidence").unwrap_or_default();
+    let is_past = |piece: &&RawValue| {
+        let piece = Record::parse(piece.get().as_bytes());
+        piece.is_ok_and(|piece| piece.bool("superseded") == Some(true))
+    };
+    evidence.is_empty() || !evidence.iter().all(is_past)
+}
+
+fn class(record: &Record<'_>) -> Class {
+    match record.str("class").as_deref() {
         Some("own") => Class::Own,
         Some("self") => Class::Itself,
         _ => Class::Foreign,
-    };
+    }
+}
+
+/// The session ids that a scan is about.
+fn ids(record: &Record<'_>) -> Vec<String> {
+    let ids = record.array("what.session_id").unwrap_or_default();
+    let ids = ids.into_iter().filter_map(records::record::string);
+    ids.map(|id| id.into_owned()).collect()
+}
+
+fn holder(record: &Record<'_>) -> Result<Holder, String> {
     let pid = record.u64("pid").ok_or("a holder without a pid")?;
     let ms = record.u64("youngest_child_ms").or(record.u64("age_ms"));
     let text = record.text().trim().to_owned();
     Ok(Holder {
         pid,
         root: record.u64("root").unwrap_or(pid),
-        class,
+        class: class(record),
         shared: record.bool("shared") == Some(true),
         active: record.bool("active") != Some(false),
         settled_for: ms.map(Duration::from_millis),

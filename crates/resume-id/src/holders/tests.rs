@@ -88,6 +88,33 @@ fn what_holds_nothing() {
 }
 
 #[test]
+fn a_look_at_several_ids() {
+    let other = "00000000-0000-4000-8000-0000000000b2";
+    let both = |verdict: &str| {
+        let two = format!(r#"["{A1}","{}"]"#, other.to_uppercase());
+        scan(verdict).replace(&format!(r#"["{A1}"]"#), &two)
+    };
+    let elsewhere = holder("foreign", "").replace(A1, other);
+    // The verdict is about the other one; this one is free.
+    let free = look(&[&elsewhere, &both("foreign")]);
+    assert!(matches!(&free, Look::Good { verdict, .. } if verdict == "free"));
+    assert!(seen(free).is_empty());
+    let own = look(&[&holder("own", ""), &elsewhere, &both("foreign")]);
+    assert_eq!(seen(own), [(Class::Own, true, None)]);
+    // What the verdict speaks of must have come, of one of the scan's own ids.
+    for lines in [
+        vec![both("foreign")],
+        vec![elsewhere.clone(), both("own")],
+        vec![elsewhere.clone(), both("free")],
+        vec![elsewhere.replace(other, "third"), both("foreign")],
+        vec![elsewhere.clone(), scan("foreign")],
+    ] {
+        let lines: Vec<&str> = lines.iter().map(String::as_str).collect();
+        assert!(matches!(look(&lines), Look::Bad(_)), "{lines:?}");
+    }
+}
+
+#[test]
 fn no_good_look() {
     let changed = |from: &str, to: &str| scan("free").replace(from, to);
     let table = [
