@@ -10,5 +10,6 @@ mod discover;
 mod exec;
 mod files;
 mod home;
+mod pane;
 mod pipeline;
 mod transcripts;
