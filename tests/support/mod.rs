@@ -33,7 +33,7 @@ pub fn bin_dir() -> &'static Path {
 }
 
 /// A test's own place. When it is dropped, every process that it was told of is ended, by
-/// identity, and the folder is removed.
+/// identity, with the session that it leads, and the folder is removed.
 pub struct Sandbox {
     dir: tempfile::TempDir,
     here: Here,
@@ -135,10 +135,23 @@ impl Drop for Sandbox {
     fn drop(&mut self) {
         for ident in self.started.get_mut().unwrap().drain(..) {
             if let Standing::Same(handle) = self.here.find(&ident, None) {
-                handle.signal(Signal::SIGKILL);
+                let led = led_by(&self.here, ident.pid());
+                for handle in std::iter::once(&handle).chain(&led) {
+                    handle.signal(Signal::SIGKILL);
+                }
             }
         }
     }
+}
+
+/// Handles on the others in the session that `leader` leads, if it leads one.
+fn led_by(here: &Here, leader: Pid) -> Vec<Handle> {
+    let sid = leader.get();
+    let others = session(sid).into_iter().filter(|&pid| pid != sid);
+    let handles = others.filter_map(|pid| here.open(Pid::new(pid.into())?).ok());
+    // The number may be another's since it was listed.
+    let is_of_it = |handle: &Handle| handle.current().is_some_and(|entry| entry.sid == sid);
+    handles.filter(is_of_it).collect()
 }
 
 /// A child that is killed and collected when it is dropped.
