@@ -343,6 +343,67 @@ fn a_signal_during_the_start_ends_what_was_started() {
 }
 
 #[test]
+fn a_command_whose_record_reaches_nobody_is_ended() {
+    let scene = Scene::new();
+    let line = "exec >/dev/full; detach --guard --marker m.marker --announce deaths \
+        --ready-file ready bash -c 'trap \"\" TERM; echo >ready; while :; do sleep 0.02; done'";
+    let output = scene.bash(line).output().unwrap();
+    assert_eq!(output.status.code(), Some(125), "{output:?}");
+    let death = scene.death();
+    assert!(!lives(number(&death, "pid")));
+    assert_eq!(
+        (&death["signal"], &death["deliberate"]),
+        (&json!("KILL"), &json!(true))
+    );
+}
+
+#[test]
+fn what_does_not_go_together_is_wrong_usage() {
+    let table: [&[&str]; 10] = [
+        &["--guard", "touch", "ran"],
+        &["--marker", "m.marker", "touch", "ran"],
+        &["--announce", "deaths", "touch", "ran"],
+        &["--tag", "t", "touch", "ran"],
+        &[
+            "--guard",
+            "--announce",
+            "deaths",
+            "--marker",
+            "m",
+            "touch",
+            "ran",
+        ],
+        &[
+            "--restart",
+            "on-failure",
+            "--announce",
+            "deaths",
+            "touch",
+            "ran",
+        ],
+        &[
+            "--restart",
+            "always",
+            "--announce",
+            "deaths",
+            "--marker",
+            "m.marker",
+            "touch",
+            "ran",
+        ],
+        &["--sweep", "."],
+        &["--sweep", ".", "--announce", "deaths", "touch", "ran"],
+        &["--guard", "--announce", "deaths"],
+    ];
+    let scene = Scene::new();
+    for words in table {
+        let output = scene.tool("detach").args(words).output().unwrap();
+        assert_eq!(output.status.code(), Some(2), "{words:?}: {output:?}");
+    }
+    assert_eq!(std::fs::read_dir(scene.path("")).unwrap().count(), 0);
+}
+
+#[test]
 fn in_the_foreground_the_status_comes_through_it() {
     let scene = Scene::new();
     let line = "detach --wait --guard --marker m.marker --announce deaths -- sh -c 'cat; exit 7'";
