@@ -112,6 +112,26 @@ fn anothers_announcement_proves_nothing() {
     assert!(stage.lives("one"));
 }
 
+/// Numbers and start times are alike after every boot: who is in a group of an earlier one's number
+/// is a stranger, whatever is said of that process.
+#[test]
+fn a_process_of_an_earlier_boot_has_left_nobody() {
+    let sandbox = Sandbox::new();
+    let (stage, leader, pid) = leaderless(&sandbox);
+    let mut fields: Vec<&str> = leader.split(':').collect();
+    fields[1] = "00000000-0000-4000-8000-000000000000";
+    let leader = fields.join(":");
+    let target = json!({"type": "process", "pid": pid, "ident": leader});
+    let exit = json!({"type": "exit", "pid": pid, "ident": leader, "uptime_ms": 60_000});
+    for words in [&[][..], &["--leaderless"]] {
+        let run = reap_input(words, &lines(&[target.clone(), exit.clone()]));
+        assert_eq!(run.code, Some(0), "{run:?}");
+        assert_eq!(run.records[0]["reap"]["outcome"], "gone");
+        assert_eq!(run.records[0]["reap"]["members"], json!([]));
+        assert!(stage.lives("one") && stage.lives("apart"));
+    }
+}
+
 #[test]
 fn the_leader_dies_first_and_its_group_is_still_held() {
     let sandbox = Sandbox::new();

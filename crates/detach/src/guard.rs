@@ -485,7 +485,7 @@ impl Guard<'_> {
     fn end_remains(&self, up: &Up, left: Vec<Handle>) {
         let Some(handle) = &up.handle else { return };
         let target = Target {
-            root: Root::Ended(Remains::of(handle.ident())),
+            root: Root::Ended(Remains::of(handle.ident(), self.here)),
             scope: Scope::Auto,
             extra: left,
         };

@@ -3,7 +3,7 @@
 use std::path::Path;
 use std::time::{Duration, Instant};
 
-use crate::entry::Unread;
+use crate::entry::{Start, Unread};
 use crate::exit::Exit;
 use crate::handle::{Handle, OpenError};
 use crate::ident::{Comparison, Identity};
@@ -183,6 +183,19 @@ impl Here {
             },
             Seen::Unknown(why) => Standing::Unknown(why),
         }
+    }
+
+    /// Whether `recorded` was taken in another boot than this one.
+    pub fn is_of_another_boot(&self, recorded: &Identity) -> bool {
+        self.system
+            .as_ref()
+            .is_some_and(|system| matches!(system.reach(recorded), Reach::OtherBoot))
+    }
+
+    /// When `recorded` started, as the table here counts: `None` where it was taken in another
+    /// boot or time namespace, or from `ps`.
+    pub(crate) fn started(&self, recorded: &Identity) -> Option<Start> {
+        self.system.as_ref()?.started(recorded)
     }
 
     /// A record of another boot: that process is gone, unless it lives on another machine.

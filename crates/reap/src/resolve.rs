@@ -138,7 +138,7 @@ impl Search<'_> {
                 let ident = located.ident;
                 match located.standing {
                     Standing::Same(handle) => Root::Alive(handle),
-                    Standing::Gone { .. } => Root::Ended(self.remains(Remains::of(&ident), &ident)),
+                    Standing::Gone { .. } => Root::Ended(self.remains(&ident)),
                     Standing::Recycled(_) => return Err(Verdict::Recycled.into()),
                     Standing::Unknown(why) => return Err(unknown(claim.pid, &why).into()),
                 }
@@ -147,14 +147,14 @@ impl Search<'_> {
                 Sight::Alive(handle) => Root::Alive(handle),
                 Sight::Zombie(ident) => {
                     record.ident = Some(ident.clone());
-                    Root::Ended(self.remains(Remains::of(&ident), &ident))
+                    Root::Ended(self.remains(&ident))
                 }
-                Sight::Absent => Root::Ended(Remains {
+                Sight::Absent => Root::Ended(Some(Remains {
                     leader: claim.pid,
                     started: None,
                     uptime: None,
                     unproved_too: self.leaderless,
-                }),
+                })),
                 Sight::Unknown(why) => return Err(unknown(claim.pid, &why).into()),
             },
         };
@@ -180,12 +180,12 @@ impl Search<'_> {
     }
 
     /// What is known of a process that has ended.
-    fn remains(&self, remains: Remains, ident: &Identity) -> Remains {
-        Remains {
+    fn remains(&self, ident: &Identity) -> Option<Remains> {
+        Some(Remains {
             uptime: self.about(ident).filter_map(|exit| exit.uptime).max(),
             unproved_too: self.leaderless,
-            ..remains
-        }
+            ..Remains::of(ident, self.here)?
+        })
     }
 
     /// Those who outlived `ident` by what is known, and live now.

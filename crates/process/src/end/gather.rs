@@ -39,7 +39,8 @@ impl Sequence<'_, '_> {
         };
         match target.root {
             Root::Alive(root) => self.open_root(&mut play, root),
-            Root::Ended(remains) => self.open_remains(&mut play, &remains, table, kin),
+            Root::Ended(Some(remains)) => self.open_remains(&mut play, &remains, table, kin),
+            Root::Ended(None) => {}
         }
         for handle in target.extra {
             let index = self.cast.take(handle);
@@ -91,10 +92,7 @@ impl Sequence<'_, '_> {
                 self.include(play, index);
             }
         }
-        // A live process of that number is another one, and the old group was empty before it
-        // could be given its number.
-        let taken = !by_zombie && table.get(number).is_some();
-        if taken || !play.scope.takes_group() {
+        if remains.is_number_taken(table) || !play.scope.takes_group() {
             return;
         }
         play.remains = Some(number);

@@ -118,8 +118,8 @@ impl Target {
 pub enum Root {
     /// At a live process.
     Alive(Handle),
-    /// At what a process that has ended has left of its group.
-    Ended(Remains),
+    /// At what a process that has ended has left of its group; `None` where that is nobody.
+    Ended(Option<Remains>),
 }
 
 /// What is still waited for.

@@ -7,6 +7,7 @@
 use std::time::Duration;
 
 use crate::entry::{Entry, Start};
+use crate::here::Here;
 use crate::ident::Identity;
 use crate::pid::Pid;
 use crate::table::Table;
@@ -16,7 +17,7 @@ use crate::table::Table;
 pub struct Remains {
     /// The process, and the number of the group and session that it may have led.
     pub leader: Pid,
-    /// When it started; `None` where that is not known exactly.
+    /// When it started, as the table here counts; `None` where that is not known exactly.
     pub started: Option<Start>,
     /// How long it lived, as was stated by whoever saw it end.
     pub uptime: Option<Duration>,
@@ -25,18 +26,15 @@ pub struct Remains {
 }
 
 impl Remains {
-    /// What is left of the process `leader`.
-    pub fn of(leader: &Identity) -> Remains {
-        Remains {
+    /// What is left of the process `leader`; `None` where that is nobody: the end of a boot leaves
+    /// no process, and whoever is in a group of that number now is another's.
+    pub fn of(leader: &Identity, here: &Here) -> Option<Remains> {
+        (!here.is_of_another_boot(leader)).then(|| Remains {
             leader: leader.pid(),
-            started: match leader {
-                Identity::Linux(linux) => Some(Start::Ticks(linux.ticks)),
-                Identity::Macos(macos) => Some(Start::Epoch(macos.seconds, macos.micros)),
-                Identity::Lstart(_) => None,
-            },
+            started: here.started(leader),
             uptime: None,
             unproved_too: false,
-        }
+        })
     }
 
     /// Whether the leader still has its entry in the table: it is a zombie, so its number is its
@@ -46,6 +44,14 @@ impl Remains {
             table
                 .get(self.leader)
                 .is_some_and(|entry| entry.start == started && entry.state.is_zombie())
+        })
+    }
+
+    /// Whether the leader's number is another process's by now. The group was empty before it could
+    /// be given that number. A zombie with it may be the leader, unless both starts are known.
+    pub(super) fn is_number_taken(&self, table: &Table) -> bool {
+        table.get(self.leader).is_some_and(|entry| {
+            !entry.state.is_zombie() || self.started.is_some_and(|start| start != entry.start)
         })
     }
 
@@ -178,5 +184,34 @@ mod tests {
         assert!(!held(zombie(1001)), "another process's zombie");
         assert!(!held(entry(100, 100, 100, 1000)), "it lives");
         assert!(!remains(None).is_held_by_a_zombie(&Table::default()));
+    }
+
+    #[test]
+    fn whose_number_it_is() {
+        let unknown_start = Remains {
+            started: None,
+            ..remains(None)
+        };
+        let zombie = |ticks| Entry {
+            state: State('Z'),
+            ..entry(100, 100, 100, ticks)
+        };
+        let table = [
+            (remains(None), zombie(1000), false, "the leader itself"),
+            (
+                remains(None),
+                zombie(1001),
+                true,
+                "another process's zombie",
+            ),
+            (remains(None), entry(100, 100, 100, 1001), true, "it lives"),
+            (unknown_start.clone(), zombie(1000), false, "it may be"),
+            (unknown_start, entry(100, 100, 100, 1000), true, "it lives"),
+        ];
+        for (remains, entry, taken, what) in table {
+            let table = Table::from_iter([entry]);
+            assert_eq!(remains.is_number_taken(&table), taken, "{what}");
+        }
+        assert!(!remains(None).is_number_taken(&Table::default()));
     }
 }

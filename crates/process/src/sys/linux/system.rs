@@ -90,6 +90,16 @@ impl System {
         }))
     }
 
+    /// When `recorded` started, if its ticks were counted as those of here are.
+    pub(crate) fn started(&self, recorded: &Identity) -> Option<Start> {
+        match recorded {
+            Identity::Linux(linux) if linux.boot == self.boot && linux.timens == self.timens => {
+                Some(Start::Ticks(linux.ticks))
+            }
+            _ => None,
+        }
+    }
+
     /// Whether `recorded` has its boot and its pid here, so that looking for it here says
     /// something about it.
     pub(crate) fn reach(&self, recorded: &Identity) -> Reach {

@@ -58,6 +58,16 @@ impl System {
         }))
     }
 
+    /// When `recorded` started, if that was in this boot.
+    pub(crate) fn started(&self, recorded: &Identity) -> Option<Start> {
+        match recorded {
+            Identity::Macos(macos) if macos.boot == self.boot => {
+                Some(Start::Epoch(macos.seconds, macos.micros))
+            }
+            _ => None,
+        }
+    }
+
     /// Whether `recorded` has its boot and its pid here, so that looking for it here says
     /// something about it.
     pub(crate) fn reach(&self, recorded: &Identity) -> Reach {
