@@ -241,6 +241,82 @@ fn durations() {
     }
 }
 
+/// Where the tools take a number; `N` stands for it.
+const NUMBERS: &[Job] = &[
+    ("detach", &["--keep-fd=N", "true"]),
+    (
+        "detach",
+        &[
+            "--announce=a",
+            "--marker=m",
+            "--restart=on-failure",
+            "--max-restarts=N",
+            "true",
+        ],
+    ),
+    ("eventwait", &["--path", "/", "--timeout", "0", "--count=N"]),
+    (
+        "eventwait",
+        &["--path", "/", "--timeout", "0", "--max-line=N"],
+    ),
+    (
+        "eventwait",
+        &["--path", "/", "--timeout", "0", "--exit-code=matched=N"],
+    ),
+    (
+        "eventwait",
+        &["--follow", "never", "--timeout", "0", "--from=N"],
+    ),
+    ("holder-scan", &["--arg", "nobody has this", "--uid=N"]),
+    (
+        "holder-scan",
+        &["--arg", "nobody has this", "--own-arg=x", "--own-uid=N"],
+    ),
+    ("holder-scan", &["--port=N"]),
+    (
+        "resume-id",
+        &["--agent", "claude", "--cwd", "/", "--max-failures=N"],
+    ),
+];
+
+#[test]
+fn numbers_are_read_strictly() {
+    let sandbox = Sandbox::new();
+    let wrong = [
+        "",
+        " ",
+        "-1",
+        "+3",
+        "007",
+        " 3",
+        "3 ",
+        "3\n",
+        "3.0",
+        "1e1",
+        "0x3",
+        "3,4",
+        "abc",
+        "٣",
+        "18446744073709551616",
+        "99999999999999999999",
+    ];
+    for (tool, words) in NUMBERS {
+        for number in wrong {
+            let words: Vec<String> = words.iter().map(|word| put(word, number)).collect();
+            let words: Vec<&str> = words.iter().map(String::as_str).collect();
+            assert_wrong_usage((tool, &words), &run(&sandbox, (tool, &words), b""));
+        }
+    }
+}
+
+/// A word with its number.
+fn put(word: &str, number: &str) -> String {
+    match word.strip_suffix("=N") {
+        Some(option) => format!("{option}={number}"),
+        None => word.to_owned(),
+    }
+}
+
 /// The pid of what detach has started, if it did.
 fn detached(ran: &Ran) -> Option<i32> {
     let record: serde_json::Value = serde_json::from_slice(&ran.stdout).ok()?;

@@ -59,7 +59,7 @@ pub struct Args {
 
     /// So many deaths in a row, each before --min-uptime, and the session is begun anew, once
     #[arg(long, value_name = "N", default_value = "3")]
-    #[arg(value_parser = clap::value_parser!(u64).range(1..=1000))]
+    #[arg(value_parser = |text: &str| records::number::in_range(text, 1..=1000))]
     #[arg(hide_short_help = true)]
     pub max_failures: u64,
 
