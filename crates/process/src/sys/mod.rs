@@ -47,9 +47,8 @@ pub(crate) use platform::{
     open_descriptors, tick, wall_clock,
 };
 pub(crate) use unix::{
-    Exec, Fork, Strings, as_helper, close_all_but, default_signal, default_signals,
-    descriptor_flags, execve, exit_now, fork, has_ended, ignore_signal, is_ignored,
-    keep_across_exec, kill_group_of,
+    Fork, as_helper, close_all_but, default_signal, default_signals, descriptor_flags, exit_now,
+    fork, has_ended, ignore_signal, is_ignored, keep_across_exec, kill_group_of,
 };
 
 /// A descriptor that is an end of a pipe.
