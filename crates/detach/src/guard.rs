@@ -2,7 +2,6 @@
 //! asked, starts it again.
 
 use std::io;
-use std::os::fd::OwnedFd;
 use std::time::{Duration, Instant};
 
 use process::end::{EndOptions, Remains, Root, Scope, Target, Watch};
@@ -16,6 +15,7 @@ use crate::ending::{self, Patience};
 use crate::foreground::CAUGHT;
 use crate::keeper::Keeper;
 use crate::lock::{Holder, Lock};
+use crate::restarts::Restarts;
 use crate::start::{Outcome, Printed, Starter, Up};
 use crate::status::{Message, Report};
 
@@ -136,49 +136,6 @@ fn guard(
     };
     guard.let_go();
     guard.stay(*up)
-}
-
-/// What a restart needs, of which the guard itself lets go.
-struct Restarts {
-    /// The command line: nothing is relative to a directory any more, and nobody waits for
-    /// readiness.
-    args: Args,
-    /// The caller's standard streams, where they are the command's.
-    streams: [Option<OwnedFd>; 3],
-}
-
-impl Restarts {
-    /// `None` where there will be none.
-    fn prepare(args: &Args) -> Result<Option<Restarts>, Failure> {
-        if !args.policy().restart {
-            return Ok(None);
-        }
-        let mut again = args.clone();
-        again.ready_socket.clear();
-        again.ready_file.clear();
-        again.ready_line.clear();
-        if again.chdir.is_none() {
-            let folder = std::env::current_dir();
-            again.chdir = Some(folder.map_err(|error| {
-                Failure::failed(format_args!("no working directory to restart in: {error}"))
-            })?);
-        }
-        let own = [
-            rustix::stdio::stdin(),
-            rustix::stdio::stdout(),
-            rustix::stdio::stderr(),
-        ];
-        let mut streams = [None, None, None];
-        for ((number, own), stream) in (0..).zip(own).zip(&mut streams) {
-            if args.wait || args.keep_fd.contains(&number) {
-                *stream = Some(own.try_clone_to_owned()?);
-            }
-        }
-        Ok(Some(Restarts {
-            args: again,
-            streams,
-        }))
-    }
 }
 
 struct Guard<'a> {
@@ -313,10 +270,7 @@ impl Guard<'_> {
     /// Waits until the command has ended, and passes signals on to it. It is not collected.
     fn until_dead(&mut self, up: &mut Up) -> Exit {
         loop {
-            if let Some(exit) = up.child.ended() {
-                return exit;
-            }
-            process::collect_adopted(up.child.pid());
+            // First, since one that has come to guard and command at once is what the end is by.
             for signal in self.interrupts.take() {
                 // The others are the command's own business.
                 self.deliberate |= asks_for_an_end(signal);
@@ -324,6 +278,10 @@ impl Guard<'_> {
                     up.child.signal_group(signal);
                 }
             }
+            if let Some(exit) = up.child.ended() {
+                return exit;
+            }
+            process::collect_adopted(up.child.pid());
             if self.timeout.passed() {
                 self.deliberate = true;
                 self.timed_out = true;

@@ -11,7 +11,7 @@
 //! | `ending` | how what was started is ended again |
 //! | `guard`, `attend` | the process that announces the command's death, and whoever has started it |
 //! | `keeper`, `death`, `announce` | the marker, the record of a death, and that it is told once |
-//! | `breaker` | whether a command that has ended is started again |
+//! | `breaker`, `restarts` | whether a command that has ended is started again, and with what |
 //! | `sweep` | deaths whose guards have died too |
 //!
 //! How a process leaves its session and what proves it is the business of the `process` crate.
@@ -31,6 +31,7 @@ mod keeper;
 mod lock;
 mod print;
 mod ready;
+mod restarts;
 mod running;
 mod start;
 mod status;
