@@ -29,6 +29,23 @@ def ptrace(request, pid, data=0):
     return libc.ptrace(request, pid, None, ctypes.c_void_p(data))
 
 
+def let_go(known):
+    """Detaches from whoever has stopped by now, and gives the one that was not known."""
+    new = 0
+    end = time.monotonic() + 0.05
+    while time.monotonic() < end:
+        try:
+            pid, status = os.waitpid(-1, WALL | os.WNOHANG)
+        except ChildProcessError:
+            break
+        if pid and os.WIFSTOPPED(status):
+            new = new or (pid if pid not in known else 0)
+            ptrace(DETACH, pid)
+        elif not pid:
+            time.sleep(0.001)
+    return new
+
+
 def main():
     mode, last, command = sys.argv[1], int(sys.argv[2]), sys.argv[3:]
     caller = os.fork()
@@ -81,7 +98,9 @@ def main():
             if counting and steps == last:
                 os.kill(pid, signal.SIGKILL)
                 os.waitpid(pid, WALL)
-                return "killed", steps, child
+                # What it has just forked may not have been seen yet.
+                new = let_go(known)
+                return "killed", steps, child or new
         elif stopped not in (signal.SIGTRAP, signal.SIGSTOP):
             passed_on = stopped
         ptrace(SYSCALL if pid == counted else CONT, pid, passed_on)
