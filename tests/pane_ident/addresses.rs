@@ -170,3 +170,18 @@ fn servers_by_name_and_by_environment() {
         tmux(&["-L", name, "kill-server"]);
     }
 }
+
+/// A record whose server cannot be made out says nothing of the pane, least of all that it is gone.
+#[test]
+fn a_socket_that_cannot_be_meant() {
+    let sandbox = Sandbox::new();
+    let tmux = Tmux::start(&sandbox, "t");
+    let binding = tmux.capture("%0");
+    for server in ["\"\"", "7", "{\"socket\":\"\"}", "{\"socket\":[\"t\"]}"] {
+        let mut record = binding.clone();
+        record["server"] = serde_json::from_str(server).unwrap();
+        verify(&sandbox, &record, &[]).is("unknown", "no_multiplexer");
+        record["ident"] = serde_json::Value::Null;
+        verify(&sandbox, &record, &["--legacy", "cwd"]).is("unknown", "no_multiplexer");
+    }
+}

@@ -1,5 +1,7 @@
 //! What a record claims: a pane, a process, and what else can be compared.
 
+use std::ffi::OsString;
+
 use process::Identity;
 use records::Record;
 
@@ -112,12 +114,35 @@ fn address(record: &Record<'_>) -> Option<Address> {
         Some(name) => Kind::of(&name).ok_or_else(|| format!("no multiplexer is called '{name}'")),
         None => by_form(&pane).ok_or_else(|| format!("no multiplexer is named for pane '{pane}'")),
     };
-    let socket = record.str("server.socket");
-    let server = kind.map(|kind| ServerKey {
-        kind,
-        socket: socket.map(|socket| socket.into_owned().into()),
+    let server = kind.and_then(|kind| {
+        let socket = socket(record)?;
+        Ok(ServerKey { kind, socket })
     });
     Some(Address { pane, server })
+}
+
+/// The socket of the record's server, where it names one. One that cannot be meant is refused: to
+/// ask another server, or none, would make a live pane look as if it were lost.
+fn socket(record: &Record<'_>) -> Result<Option<OsString>, String> {
+    if !record.has("server") {
+        return Ok(None);
+    }
+    if record
+        .get("server")
+        .is_some_and(|server| !server.get().starts_with('{'))
+    {
+        return Err("the record's server is no object".to_owned());
+    }
+    if !record.has("server.socket") {
+        return Ok(None);
+    }
+    match record.str("server.socket") {
+        None => Err("the socket of the record's server is not a string".to_owned()),
+        Some(socket) if socket.is_empty() => {
+            Err("the socket of the record's server is empty".to_owned())
+        }
+        Some(socket) => Ok(Some(socket.into_owned().into())),
+    }
 }
 
 /// The multiplexer whose ids are of the form of `pane`, for records that do not name it.
@@ -207,6 +232,28 @@ mod tests {
                 socket: socket.map(Into::into),
             });
             assert_eq!(server.ok(), expected, "{line}");
+        }
+    }
+
+    #[test]
+    fn servers_in_records() {
+        let table = [
+            ("null", Ok(None)),
+            ("{}", Ok(None)),
+            (r#"{"socket":null}"#, Ok(None)),
+            (r#"{"socket":"/s"}"#, Ok(Some("/s"))),
+            (r#"{"socket":"name","ident":7}"#, Ok(Some("name"))),
+            // Not what a record that was made by a script with an unset variable means.
+            (r#"{"socket":""}"#, Err(())),
+            (r#"{"socket":7}"#, Err(())),
+            (r#""/s""#, Err(())),
+            ("[]", Err(())),
+        ];
+        for (server, expected) in table {
+            let line = format!(r#"{{"mux":"tmux","pane":"%0","server":{server}}}"#);
+            let key = claim(&line).unwrap().address.unwrap().server;
+            let socket = key.map(|key| key.socket).map_err(|_| ());
+            assert_eq!(socket, expected.map(|s| s.map(OsString::from)), "{server}");
         }
     }
 
