@@ -42,6 +42,21 @@ fn capture_self_finds_the_pane_by_its_environment() {
     assert!(text.contains("stale_environment"), "{text}");
 }
 
+/// In a pane in a kitty it is the pane that is meant, and that kitty need not answer.
+#[test]
+fn the_innermost_pane() {
+    let sandbox = Sandbox::new();
+    let tmux = Tmux::start(&sandbox, "t");
+    let kitty = "KITTY_WINDOW_ID=1 KITTY_LISTEN_ON=unix:@nobody";
+    let line = format!("{kitty} $pane_ident capture --self --kitten-bin /not/there -o mux");
+    let (status, text) = in_pane(&sandbox, &tmux, &line, "inner");
+    assert_eq!((status.as_str(), text.as_str()), ("0", "tmux\n"));
+    // Where the pane's own variables tell nothing, it is asked after all.
+    let line = format!("unset TMUX; {line}");
+    let (status, text) = in_pane(&sandbox, &tmux, &line, "outer");
+    assert_eq!(status, "3", "{text}");
+}
+
 #[test]
 fn nobody_acts_on_his_own_pane_by_accident() {
     let sandbox = Sandbox::new();

@@ -58,6 +58,11 @@ impl Capture<'_> {
         let mut nearest: Option<(usize, Binding)> = None;
         let mut stale = Vec::new();
         for hint in hints {
+            // kitty is a terminal and runs in nobody's pane: within another's it is not the
+            // innermost, and need not answer.
+            if hint.kind == Kind::Kitty && nearest.is_some() {
+                break;
+            }
             let key = ServerKey {
                 kind: hint.kind,
                 socket: Some(hint.socket),
