@@ -228,3 +228,45 @@ fn a_signal_ends_it_and_its_command() {
         assert_eq!(summary(&sandbox)["after"], Value::Null);
     }
 }
+
+/// A tmux that answers until the command has run, and hangs from then on.
+fn silent_afterwards(sandbox: &Sandbox) -> String {
+    let script = "#!/bin/sh\n[ -e ran ] || exec tmux \"$@\"\n\
+        echo $$ >asked.tmp; mv asked.tmp asked; exec sleep 600\n";
+    let program = sandbox.script("fades", script);
+    program.to_str().unwrap().to_owned()
+}
+
+/// What was run is told, also where the second check is never done.
+#[test]
+fn a_signal_during_the_second_check() {
+    use std::os::unix::process::ExitStatusExt;
+    let sandbox = Sandbox::new();
+    let tmux = Tmux::start(&sandbox, "t");
+    let options = ["--tmux-bin", &silent_afterwards(&sandbox)];
+    let words = ["sh", "-c", "touch ran; exit 7"];
+    let mut child = command(&sandbox, &tmux.capture("%0"), &options, &words)
+        .spawn()
+        .unwrap();
+    until("it checks again", || sandbox.path("asked").exists());
+    handle(child.id() as i32).signal(process::Signal::SIGTERM);
+    assert_eq!(child.wait().unwrap().signal(), Some(15));
+    let asked = std::fs::read_to_string(sandbox.path("asked")).unwrap();
+    until_dead(asked.trim().parse().unwrap());
+    let summary = summary(&sandbox);
+    let expected = json!({"v": 1, "type": "exec", "ran": true, "exit": 7, "before": "match",
+        "after": null, "window_ms": summary["window_ms"]});
+    assert_eq!(summary, expected);
+}
+
+/// A server that says nothing afterwards: it may have been another pane, and no more is claimed.
+#[test]
+fn a_server_that_is_silent_afterwards() {
+    let sandbox = Sandbox::new();
+    let tmux = Tmux::start(&sandbox, "t");
+    let options = ["--tmux-bin", &silent_afterwards(&sandbox)];
+    let output = exec(&sandbox, &tmux.capture("%0"), &options, &["touch", "ran"]);
+    assert_eq!(output.status.code(), Some(123), "{output:?}");
+    assert!(said(&output).contains("cannot be told"), "{output:?}");
+    assert_eq!(summary(&sandbox)["after"], "unknown");
+}

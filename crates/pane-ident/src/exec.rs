@@ -10,7 +10,7 @@ use std::process::ExitStatus;
 use std::time::{Duration, Instant};
 
 use process::{ENDING, Here, Interrupts};
-use records::{Deadline, Failure, Record, Status, files};
+use records::{Deadline, Failure, Record, Status, files, say};
 use serde::Serialize;
 
 use crate::args::ExecArgs;
@@ -54,14 +54,14 @@ pub fn run(args: &ExecArgs) -> Result<Status, Failure> {
     let here = Here::new();
     // From the beginning, so that no signal can leave the command or half a file behind.
     let interrupts = Interrupts::catch(&ENDING)?;
-    let check = || {
+    let check = |last: &dyn Fn()| {
         let deadline = Deadline::after(CHECK);
-        notice::during("the multiplexer", deadline, &interrupts, || {
+        notice::during_or("the multiplexer", deadline, &interrupts, last, || {
             binding.check(&here, args, deadline)
         })
     };
     let checked = Instant::now();
-    let before = check()?;
+    let before = check(&|| {})?;
     if before.state != State::Match {
         write_summary(args, &not_run(before.state))?;
         return Err(Failure::new(
@@ -78,18 +78,25 @@ pub fn run(args: &ExecArgs) -> Result<Status, Failure> {
         }
     };
     let window = checked.elapsed().as_millis();
-    let after = match ending {
-        // Time is up.
-        Ending::Interrupted(_) => None,
-        Ending::ByItself | Ending::TimedOut => Some(check()?),
-    };
-    let summary = Summary {
+    let summary = |after: Option<&Verdict>| Summary {
         ran: true,
         exit: exit.and_then(shell_status),
-        after: after.as_ref().map(|after| after.state),
+        after: after.map(|after| after.state),
         window_ms: u64::try_from(window).ok(),
         ..not_run(before.state)
     };
+    // What was run is told, also where a signal leaves no time for the check.
+    let unchecked = || {
+        if let Err(failure) = write_summary(args, &summary(None)) {
+            say!("{}", failure.message());
+        }
+    };
+    let after = match ending {
+        // Time is up.
+        Ending::Interrupted(_) => None,
+        Ending::ByItself | Ending::TimedOut => Some(check(&unchecked)?),
+    };
+    let summary = summary(after.as_ref());
     write_summary(args, &summary)?;
     if let Ending::Interrupted(signal) = ending {
         process::die_by(signal);
@@ -105,13 +112,14 @@ fn conclude(ending: Ending, after: Option<&Verdict>, exit: Option<u8>) -> Result
         Ending::Interrupted(signal) => Ok(Status::Code(128 + signal as u8)),
         Ending::TimedOut => Err(Failure::deadline("the command was not done, and was ended")),
         Ending::ByItself => match after.filter(|after| after.state != State::Match) {
-            Some(after) => Err(Failure::new(
-                Status::Changed,
-                format_args!(
-                    "the pane changed hands while the command ran: {}: {}",
-                    after.reason, after.message
-                ),
-            )),
+            Some(after) => {
+                let what = match after.state {
+                    State::Unknown => "whether the pane changed hands meanwhile cannot be told",
+                    _ => "the pane changed hands while the command ran",
+                };
+                let text = format_args!("{what}: {}: {}", after.reason, after.message);
+                Err(Failure::new(Status::Changed, text))
+            }
             None => exit
                 .map(Status::Code)
                 .ok_or_else(|| Failure::failed("it cannot be told how the command ended")),

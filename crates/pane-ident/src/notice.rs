@@ -27,6 +27,21 @@ pub fn during<T: Send>(
     interrupts: &Interrupts,
     work: impl FnOnce() -> T + Send,
 ) -> Result<T, Failure> {
+    during_or(what, deadline, interrupts, || {}, work)
+}
+
+/// As [`during`], and does `last` before a signal ends this process. It must not take long.
+///
+/// # Errors
+///
+/// As [`during`].
+pub fn during_or<T: Send>(
+    what: &str,
+    deadline: Deadline,
+    interrupts: &Interrupts,
+    last: impl FnOnce(),
+    work: impl FnOnce() -> T + Send,
+) -> Result<T, Failure> {
     let (done, working) = UnixStream::pair()?;
     std::thread::scope(|scope| {
         let worker = scope.spawn(move || {
@@ -39,6 +54,7 @@ pub fn during<T: Send>(
             waiting.tick();
             if let Some(signal) = interrupts.take().first() {
                 drop(waiting);
+                last();
                 helper::kill_all(LAST_LIMIT);
                 process::die_by(*signal);
                 return Err(Failure::failed("a signal that should end this has not"));
