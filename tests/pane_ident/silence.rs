@@ -72,6 +72,27 @@ fn one_that_hangs_holds_up_no_other() {
     });
 }
 
+/// A cleaner of old files removed the socket: the panes live on, and are not to be reaped as if
+/// they were orphans.
+#[test]
+fn a_tmux_whose_socket_was_removed_is_unknown() {
+    let sandbox = Sandbox::new();
+    let tmux = Tmux::start(&sandbox, "t");
+    let pane = tmux.window(&["cat"]);
+    let (living, dying) = (tmux.capture("%0"), tmux.capture(&pane));
+    let server = handle(tmux.server_pid());
+    std::fs::remove_file(tmux.socket()).unwrap();
+    verify(&sandbox, &living, &[]).is("unknown", "server_silent");
+    handle(number(&dying, "pid")).signal(Signal::SIGKILL);
+    until_dead(number(&dying, "pid"));
+    verify(&sandbox, &dying, &[]).is("gone", "process_ended");
+    // tmux makes it again.
+    server.signal(Signal::SIGUSR1);
+    until("the socket is there again", || {
+        verify(&sandbox, &living, &[]).state == "match"
+    });
+}
+
 /// A helper that hangs is ended, with what it has started.
 #[test]
 fn a_tmux_command_that_hangs_is_not_left_behind() {

@@ -14,6 +14,8 @@ pub struct Claim {
     pub address: Option<Address>,
     /// The process.
     pub ident: ClaimedIdent,
+    /// The process of the pane's server.
+    pub server: Option<Identity>,
     /// The host it was recorded on.
     pub host: Option<String>,
     /// The working directory.
@@ -68,6 +70,9 @@ impl Claim {
         Some(Claim {
             address,
             ident,
+            server: record
+                .str("server.ident")
+                .and_then(|word| word.parse().ok()),
             host: text("host"),
             cwd: text("cwd"),
             label: text("label"),

@@ -11,7 +11,7 @@ use records::text::lossy;
 use crate::caller::Caller;
 use crate::claim::{Address, Claim, ClaimedIdent, LegacyKey};
 use crate::program::{Program, is_same_path, runs_the_same};
-use crate::servers::{ServerArgs, ServerKey, ask_all};
+use crate::servers::{Kind, ServerArgs, ServerKey, ask_all};
 use crate::verdict::{Bound, Doubt, Elsewhere, Facts, Likeness, Place, Process, Role};
 
 /// What the caller wants of the records.
@@ -94,7 +94,7 @@ impl<'a> Scene<'a> {
 
     /// Finds out what there is to be known of one record.
     pub fn look(&self, claim: &Claim, wishes: &Wishes) -> Finding {
-        let (place, pane, listing) = self.place(claim.address.as_ref());
+        let (place, pane, listing) = self.place(claim);
         let in_pane = pane.and_then(|pane| self.live_in(pane));
         let mut finding = Finding {
             facts: Facts {
@@ -175,8 +175,8 @@ impl<'a> Scene<'a> {
         };
     }
 
-    fn place(&self, address: Option<&Address>) -> (Place, Option<&Pane>, Option<&Listing>) {
-        let Some(address) = address else {
+    fn place(&self, claim: &Claim) -> (Place, Option<&Pane>, Option<&Listing>) {
+        let Some(address) = &claim.address else {
             return (Place::Nowhere, None, None);
         };
         let doubt = |reason, why: &str| {
@@ -193,7 +193,10 @@ impl<'a> Scene<'a> {
         };
         let none = |place| (place, None, Some(listing));
         if listing.server.is_none() {
-            return none(Place::NoServer);
+            return match self.is_cut_off(address, claim) {
+                true => doubt("server_silent", "its server lives, and its socket is gone"),
+                false => none(Place::NoServer),
+            };
         }
         match listing.find(&address.pane) {
             Found::None => none(Place::NoPane),
@@ -203,6 +206,17 @@ impl<'a> Scene<'a> {
             ),
             Found::One(pane) => (self.occupancy(pane), Some(pane), Some(listing)),
         }
+    }
+
+    /// Whether the record's server lives although nobody listens where it should. A cleaner of old
+    /// files can remove tmux's socket; its panes live on, and tmux(1) makes it again on USR1.
+    fn is_cut_off(&self, address: &Address, claim: &Claim) -> bool {
+        let is_tmux = matches!(&address.server, Ok(key) if key.kind == Kind::Tmux);
+        let lives = |server| {
+            let standing = self.here.find(server, claim.host.as_deref());
+            matches!(standing, Standing::Same(_))
+        };
+        is_tmux && claim.server.as_ref().is_some_and(lives)
     }
 
     fn occupancy(&self, pane: &Pane) -> Place {
