@@ -185,3 +185,18 @@ fn a_socket_that_cannot_be_meant() {
         verify(&sandbox, &record, &["--legacy", "cwd"]).is("unknown", "no_multiplexer");
     }
 }
+
+/// The record cannot carry such a path, and says so: its pane is not taken for lost.
+#[test]
+fn a_socket_whose_path_is_not_utf8() {
+    use std::os::unix::ffi::OsStrExt;
+    let sandbox = Sandbox::new();
+    let name = std::ffi::OsStr::from_bytes(b"t\xff");
+    let tmux = Tmux::start(&sandbox, name);
+    let binding = tmux.capture("%0");
+    assert_eq!(binding["lossy"], true);
+    let socket = binding["server"]["socket"].as_str().unwrap();
+    assert!(socket.ends_with("t\u{fffd}"), "{socket}");
+    verify(&sandbox, &binding, &[]).is("unknown", "no_multiplexer");
+    assert_eq!(tmux.capture("%0")["pid"], tmux.pid("%0"));
+}

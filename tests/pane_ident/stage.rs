@@ -15,10 +15,10 @@ pub struct Tmux<'a> {
 
 impl<'a> Tmux<'a> {
     /// A server whose first pane, `%0`, runs `cat`, in a session `main`.
-    pub fn start(sandbox: &'a Sandbox, name: &str) -> Tmux<'a> {
+    pub fn start(sandbox: &'a Sandbox, name: impl AsRef<Path>) -> Tmux<'a> {
         let tmux = Tmux {
             sandbox,
-            socket: sandbox.path(name),
+            socket: sandbox.path("").join(name),
         };
         tmux.start_again();
         tmux

@@ -55,7 +55,7 @@ impl Kitty {
     /// The server itself, if one is running. Only a socket with a path can be looked at.
     fn server(&self, deadline: Deadline) -> Result<Option<Server>, Silence> {
         let mut server = Server {
-            socket: Some(self.address.clone()),
+            socket: Some(self.address.clone().into()),
             pid: None,
             peer: None,
         };

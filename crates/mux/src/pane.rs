@@ -1,5 +1,6 @@
 //! What a multiplexer is asked, and what it may answer.
 
+use std::ffi::OsString;
 use std::fmt;
 use std::path::{Path, PathBuf};
 
@@ -43,8 +44,8 @@ pub struct Listing {
 /// A running server.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Server {
-    /// The socket it listens on.
-    pub socket: Option<String>,
+    /// The socket it listens on: its path, or its address in the multiplexer's own form.
+    pub socket: Option<OsString>,
     /// Its process.
     pub pid: Option<Pid>,
     /// Who the kernel says is behind the socket. The numbers that a server in another pid
@@ -53,9 +54,9 @@ pub struct Server {
 }
 
 /// A socket's path, as it is recorded: good in every working directory.
-pub(crate) fn absolute(path: &Path) -> String {
+pub(crate) fn absolute(path: &Path) -> OsString {
     let path = std::path::absolute(path).unwrap_or_else(|_| path.to_owned());
-    path.to_string_lossy().into_owned()
+    path.into_os_string()
 }
 
 /// One pane, as its server tells it.

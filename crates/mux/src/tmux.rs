@@ -4,6 +4,7 @@
 //! do not exist, and for other panes than the one it was asked about.
 
 use std::ffi::{OsStr, OsString};
+use std::os::unix::ffi::OsStrExt;
 use std::path::PathBuf;
 use std::process::Command;
 
@@ -181,7 +182,7 @@ struct Row {
     tty: String,
     session_name: String,
     window_name: String,
-    socket: String,
+    socket: OsString,
 }
 
 /// Takes the list apart; `None` if it is not wholly of the form that was asked for.
@@ -206,10 +207,12 @@ fn rows(mut text: &[u8]) -> Option<Vec<Row>> {
         let mut texts = lengths.map(|length| {
             let (part, rest) = text.split_at_checked(length)?;
             text = rest;
-            Some(String::from_utf8_lossy(part).into_owned())
+            Some(part)
         });
         text = text.strip_prefix(b"\n")?;
-        let mut text = |i: usize| texts.get_mut(i)?.take();
+        let mut bytes = |i: usize| texts.get_mut(i)?.take();
+        let socket = OsStr::from_bytes(bytes(3)?).to_owned();
+        let mut text = |i: usize| Some(String::from_utf8_lossy(bytes(i)?).into_owned());
         rows.push(Row {
             pane: pane.starts_with('%').then(|| pane.to_owned())?,
             pid: pid.parse::<i64>().ok().and_then(Pid::new),
@@ -224,7 +227,7 @@ fn rows(mut text: &[u8]) -> Option<Vec<Row>> {
             tty: text(0)?,
             session_name: text(1)?,
             window_name: text(2)?,
-            socket: text(3)?,
+            socket,
         });
     }
     Some(rows)
@@ -319,7 +322,7 @@ mod tests {
         assert_eq!(
             listing.server,
             Some(Server {
-                socket: Some("/tmp/s ock".to_owned()),
+                socket: Some("/tmp/s ock".into()),
                 pid: Pid::new(55),
                 peer: None,
             })

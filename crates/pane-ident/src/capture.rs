@@ -3,12 +3,14 @@
 mod own;
 
 use std::io;
+use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 use std::time::{Duration, SystemTime};
 
 use mux::{Found, Listing, Multiplexer, Occupant, Pane, Server, Silence};
 use process::{ENDING, Handle, Here, Identity, Interrupts, Pid, Sight};
 use records::input::{Input, Lines};
+use records::text::lossy;
 use records::{Deadline, Failure, Output, Record, Status, files, time};
 use serde::Serialize;
 
@@ -218,12 +220,18 @@ impl Capture<'_> {
     fn bind(&self, handle: &Handle, program: Program, place: Option<Place<'_>>) -> Binding {
         let pane = place.as_ref().map(|place| place.pane);
         let server = place.as_ref().and_then(|place| place.server);
+        let socket = server.and_then(|server| server.socket.as_ref());
+        let socket = socket.map(|socket| lossy(socket.as_bytes()));
+        let lossy = program.lossy || socket.as_ref().is_some_and(|(_, lossy)| *lossy);
         let entry = handle.entry();
         Binding {
             v: 1,
             r#type: "binding",
             mux: place.as_ref().map(|place| place.mux),
-            server: server.map(|server| self.server(server)),
+            server: server.map(|server| BoundServer {
+                socket: socket.map(|(text, _)| text),
+                ident: self.server_ident(server),
+            }),
             pane: pane.map(|pane| pane.id.clone()),
             pid: handle.pid(),
             ident: handle.ident().clone(),
@@ -236,20 +244,16 @@ impl Capture<'_> {
                 .or_else(|| terminal(entry?.tty)),
             age_ms: entry.and_then(|entry| age(entry.start)),
             host: self.here.host().to_owned(),
-            lossy: program.lossy,
+            lossy,
             argv_cut: program.argv_cut,
             at: time::now(),
         }
     }
 
-    fn server(&self, server: &Server) -> BoundServer {
-        let ident = server.pid.and_then(|pid| match self.here.look(pid) {
+    fn server_ident(&self, server: &Server) -> Option<Identity> {
+        match self.here.look(server.pid?) {
             Sight::Alive(handle) => Some(handle.ident().clone()),
             _ => None,
-        });
-        BoundServer {
-            socket: server.socket.clone(),
-            ident,
         }
     }
 }

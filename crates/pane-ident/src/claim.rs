@@ -146,6 +146,10 @@ fn socket(record: &Record<'_>) -> Result<Option<OsString>, String> {
         Some(socket) if socket.is_empty() => {
             Err("the socket of the record's server is empty".to_owned())
         }
+        // Bytes that could not be shown are lost.
+        Some(socket) if record.bool("lossy") == Some(true) && socket.contains('\u{fffd}') => {
+            Err("the path of the server's socket is not UTF-8".to_owned())
+        }
         Some(socket) => Ok(Some(socket.into_owned().into())),
     }
 }
@@ -259,6 +263,12 @@ mod tests {
             let key = claim(&line).unwrap().address.unwrap().server;
             let socket = key.map(|key| key.socket).map_err(|_| ());
             assert_eq!(socket, expected.map(|s| s.map(OsString::from)), "{server}");
+        }
+        for (lossy, is_known) in [(true, false), (false, true)] {
+            let server = "\"server\":{\"socket\":\"/\u{fffd}\"}";
+            let line = format!(r#"{{"mux":"tmux","pane":"%0","lossy":{lossy},{server}}}"#);
+            let key = claim(&line).unwrap().address.unwrap().server;
+            assert_eq!(key.is_ok(), is_known, "{line}");
         }
     }
 
