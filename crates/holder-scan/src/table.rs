@@ -3,14 +3,14 @@
 use std::collections::HashSet;
 use std::time::Duration;
 
-use process::{Identity, Pid};
+use process::{Comparison, Identity, Pid};
 use records::Record;
 use records::text::MAX_ARGUMENT;
 use serde::Deserialize;
 use serde_json::Value;
 
 use crate::evidence::{By, Evidence};
-use crate::json;
+use crate::json::Argument;
 use crate::judge::Question;
 use crate::look::Look;
 use crate::path;
@@ -167,7 +167,7 @@ fn has_arguments(row: &Row) -> bool {
     let is_cut = |argument: &Vec<u8>| row.argv_cut && argument.len() + 4 > MAX_ARGUMENT;
     let text = program::shell_text(argv).map(|(index, _)| index);
     let told = |(index, argument): (usize, &Vec<u8>)| {
-        text == Some(index) || json::Argument::parse(argument).is_some()
+        text == Some(index) || Argument::parse(argument).is_some()
     };
     let mut cut = argv
         .iter()
@@ -199,7 +199,7 @@ fn found(row: &Row, targets: &Targets) -> Vec<Evidence> {
     }
     if targets.needs_cwd() && !Program::of(argv, row.exe.as_deref()).only_names() {
         for (index, argument) in arguments.skip(1) {
-            let cwd = json::Argument::parse(argument).and_then(|json| json.cwd);
+            let cwd = Argument::parse(argument).and_then(|json| json.cwd);
             if let Some(cwd) = cwd.filter(|cwd| targets.has_cwd(path::trimmed(cwd))) {
                 found.push(Evidence {
                     index: Some(index),
@@ -321,21 +321,40 @@ fn open(value: &Value, locked: bool) -> Option<Open> {
     })
 }
 
-/// Whether a row of an agent's table means this process, as far as it says which one it means.
+/// Whether a row of an agent's table means this process, as far as it says which one it means, and
+/// as far as it is known which one this is.
 fn means(row: &Value, pid: Pid, ident: Option<&Identity>) -> bool {
     let named = row.get("pid").and_then(Value::as_i64);
-    let written = row.get("procStart").and_then(|start| match start {
-        Value::String(text) => text.rsplit(':').next()?.parse().ok(),
-        other => other.as_u64(),
-    });
-    let ticks = match ident {
-        Some(Identity::Linux(ident)) => Some(ident.ticks),
-        _ => None,
+    if named.is_some_and(|named| named != i64::from(pid.get())) {
+        return false;
+    }
+    let Some(ident) = ident else {
+        return true;
     };
-    named.is_none_or(|named| named == i64::from(pid.get()))
-        && written
-            .zip(ticks)
-            .is_none_or(|(written, ticks): (u64, u64)| written == ticks)
+    let word = row.get("ident").and_then(Value::as_str);
+    let written = word.and_then(|word| word.parse::<Identity>().ok());
+    written.is_none_or(|written| written.compare(ident) == Comparison::Same)
+        && row
+            .get("procStart")
+            .is_none_or(|start| has_started(ident, start))
+}
+
+/// Whether the process started when a row says: `TICKS` or `BOOT_ID:TICKS`.
+fn has_started(ident: &Identity, start: &Value) -> bool {
+    let Identity::Linux(ident) = ident else {
+        return true;
+    };
+    let text = match start {
+        Value::String(text) => text.clone(),
+        other => other.to_string(),
+    };
+    let (boot, ticks) = match text.rsplit_once(':') {
+        Some((boot, ticks)) => (Some(boot), ticks),
+        None => (None, text.as_str()),
+    };
+    let this_boot = ident.boot.to_string();
+    boot.is_none_or(|boot| boot.eq_ignore_ascii_case(&this_boot))
+        && ticks.parse() == Ok(ident.ticks)
 }
 
 /// A row of an agent's table: the session, or an object with it and the table's `path`.
@@ -355,108 +374,4 @@ fn registered(value: &Value) -> Option<Registered> {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::id::SessionId;
-
-    const ID: &str = "00000000-0000-4000-8000-0000000000a1";
-
-    fn taken(lines: &[String], targets: &Targets) -> (Snapshot, Look) {
-        let mut table = Written::default();
-        for line in lines {
-            table
-                .take(&Record::parse(line.as_bytes()).unwrap())
-                .unwrap();
-        }
-        let question = Question {
-            ids: vec![SessionId::new(ID).unwrap()],
-            ..Question::default()
-        };
-        table.into_snapshot(targets, &question)
-    }
-
-    fn is_complete(line: &str) -> bool {
-        taken(&[line.to_owned()], &Targets::default())
-            .1
-            .is_complete(false)
-    }
-
-    #[test]
-    fn what_is_not_written_is_not_known() {
-        let (snapshot, _) = taken(&["{\"pid\":7}".to_owned()], &Targets::default());
-        let row = &snapshot.rows[0];
-        assert_eq!((row.ppid, row.pgid, row.sid), (None, None, None));
-        assert_eq!((row.state, row.foreground, &row.name), (None, None, &None));
-        assert_eq!(*row, Row::new(row.pid));
-    }
-
-    #[test]
-    fn what_had_been_cut_may_have_lost_an_id() {
-        let cut = |argv: &[&str]| {
-            let argv = serde_json::to_string(argv).unwrap();
-            format!("{{\"pid\":7,\"argv_cut\":true,\"argv\":{argv}}}")
-        };
-        let prompt = "x".repeat(MAX_ARGUMENT);
-        let json = format!("{{\"env\":\"{}", "x".repeat(MAX_ARGUMENT - 8));
-        assert_eq!(json.len(), MAX_ARGUMENT);
-        let near = &json[..MAX_ARGUMENT - 3];
-        assert!(
-            is_complete(&cut(&["claude", "-p", &prompt])),
-            "no id is so long"
-        );
-        assert!(
-            is_complete(&cut(&["w", "{\"a\":1}", &prompt])),
-            "that one is whole"
-        );
-        assert!(!is_complete(&cut(&["w", &json])));
-        assert!(!is_complete(&cut(&["w", near])), "cut before a character");
-        assert!(!is_complete(&cut(&["sh", "-c", &prompt])));
-        let whole = cut(&["w", &json]).replace("true", "false");
-        assert!(is_complete(&whole));
-    }
-
-    #[test]
-    fn locks_are_not_all_that_is_open() {
-        let targets = Targets {
-            files: vec![crate::targets::FileTarget {
-                path: b"/d/db".to_vec(),
-                kernel_path: b"/d/db".to_vec(),
-                file: None,
-            }],
-            ..Targets::default()
-        };
-        let complete = |line: &str| taken(&[line.to_owned()], &targets).1.is_complete(false);
-        assert!(complete(r#"{"pid":7,"argv":[],"fds":[],"locks":["/d/l"]}"#));
-        assert!(!complete(r#"{"pid":7,"argv":[],"locks":["/d/l"]}"#));
-    }
-
-    #[test]
-    fn a_process_that_is_there_twice_is_not_known() {
-        let lines = ["x", "claude"].map(|name| format!("{{\"pid\":7,\"argv\":[\"{name}\"]}}"));
-        let (snapshot, look) = taken(&lines, &Targets::default());
-        assert_eq!((snapshot.rows.len(), look.processes), (1, 1));
-        assert!(!look.is_complete(false));
-    }
-
-    #[test]
-    fn whose_rows_leave_the_question_open() {
-        let row = |pid: i64, uid: Option<u32>| Row {
-            uid,
-            ..Row::new(Pid::new(pid).unwrap())
-        };
-        let table = [
-            (7, Some(1000), None, 1000, true),
-            (7, Some(1001), None, 1000, false),
-            (7, Some(1001), None, 0, true),
-            (7, None, None, 1000, true),
-            (7, Some(1001), Some(1001), 1000, true),
-            (7, Some(1000), Some(1001), 1000, false),
-            (1, Some(0), None, 0, false),
-            (1, Some(0), Some(0), 1000, true),
-        ];
-        for (pid, uid, asked, caller, want) in table {
-            let asked_about = is_asked_about(&row(pid, uid), asked, caller);
-            assert_eq!(asked_about, want, "{pid} {uid:?} {asked:?} {caller}");
-        }
-    }
-}
+mod tests;
