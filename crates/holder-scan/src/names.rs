@@ -79,11 +79,16 @@ pub const READERS: &[&str] = &[
 /// container clients. What they were asked to run is in their arguments and runs elsewhere, and
 /// what runs below them is no part of them.
 pub const CARRIERS: &[&str] = &[
+    // What the server of screen calls itself.
+    "SCREEN",
     "abduco",
     "alacritty",
+    "autossh",
     "byobu",
     "docker",
+    "docker-compose",
     "dtach",
+    "dvtm",
     "et",
     "foot",
     "ghostty",
@@ -96,14 +101,20 @@ pub const CARRIERS: &[&str] = &[
     "konsole",
     "kubectl",
     "lxc",
+    "lxc-attach",
+    "machinectl",
     "mosh",
     "mosh-client",
     "mosh-server",
     "nerdctl",
     "podman",
     "screen",
+    "shpool",
     "ssh",
     "sshd",
+    "sshd-auth",
+    "sshd-session",
+    "sshpass",
     "tmate",
     "tmux",
     "wezterm",
@@ -170,8 +181,8 @@ pub const SHELL_STARTERS: &[&str] = &["runuser", "script", "su"];
 
 /// Interpreters that are no shells, without a version at the end.
 pub const INTERPRETERS: &[&str] = &[
-    "bun", "deno", "java", "lua", "luajit", "node", "nodejs", "perl", "php", "pypy", "python",
-    "ruby", "ts-node", "tsx",
+    "bun", "deno", "expect", "java", "lua", "luajit", "node", "nodejs", "perl", "php", "pypy",
+    "python", "ruby", "ts-node", "tsx",
 ];
 
 /// Options of interpreters that are no shells which take the next argument with them.

@@ -310,11 +310,13 @@ mod tests {
 
     #[test]
     fn kinds_of_programs() {
-        let table: [(&[&str], Kind); 12] = [
+        let table: [(&[&str], Kind); 14] = [
             (&["vim", "x"], Kind::Reader),
             (&["tmux: server (1)", "x"], Kind::Carrier),
             (&["/usr/bin/tmux", "new"], Kind::Carrier),
             (&["ssh", "host"], Kind::Carrier),
+            (&["sshpass", "-e", "ssh", "host"], Kind::Carrier),
+            (&["SCREEN", "-dmS", "x"], Kind::Carrier),
             (&["/opt/bin/reap"], Kind::OwnTool),
             (&["-zsh", "-c", "x"], Kind::Shell),
             (&["claude", "x"], Kind::Ordinary),
