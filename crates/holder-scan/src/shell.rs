@@ -42,7 +42,7 @@ fn claims_within(text: &[u8], depth: usize) -> Vec<Found> {
 }
 
 /// The simple commands of shell text, each as its words with the quotes taken off.
-fn commands(text: &[u8]) -> Vec<Vec<Vec<u8>>> {
+fn commands(text: &[u8]) -> Vec<Words> {
     let mut splitter = Splitter::default();
     let mut rest = text.iter().copied().peekable();
     let mut quote = None;
@@ -114,13 +114,16 @@ fn is_in_word(next: Option<&u8>) -> bool {
     next.is_some_and(|next| !b" \t\r\n;&|()".contains(next))
 }
 
+/// The words of one simple command.
+type Words = Vec<Vec<u8>>;
+
 #[derive(Default)]
 struct Splitter {
-    commands: Vec<Vec<Vec<u8>>>,
-    words: Vec<Vec<u8>>,
+    commands: Vec<Words>,
+    words: Words,
     word: Option<Vec<u8>>,
     /// The commands around a `$(…)`, which go on behind it.
-    outer: Vec<(Vec<Vec<u8>>, Option<Vec<u8>>)>,
+    outer: Vec<(Words, Option<Vec<u8>>)>,
 }
 
 impl Splitter {
