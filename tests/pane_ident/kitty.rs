@@ -5,7 +5,7 @@ use std::os::unix::net::UnixListener;
 use serde_json::{Value, json};
 
 use crate::stage::{feed, judged, verify};
-use crate::support::{Sandbox, record};
+use crate::support::{Sandbox, record, until_dead};
 
 /// A kitten that prints `windows`, and the listening socket that it is asked at.
 fn kitty(sandbox: &Sandbox, windows: &Value) -> UnixListener {
@@ -75,6 +75,31 @@ fn windows_have_their_process() {
     hang_up(listener);
     // A socket that nobody listens on has no windows, and no command is run to find that out.
     verify(&sandbox, &binding, &words).is("orphaned", "no_server");
+}
+
+/// A window whose process kitty does not know shows nothing, neither that it is another's.
+#[test]
+fn a_window_without_a_process() {
+    let sandbox = Sandbox::new();
+    let (mut child, ident) = sandbox.sleeper();
+    let listener = kitty(&sandbox, &json!([{"id": 7, "pid": null, "title": "work"}]));
+    let kitten = sandbox.path("kitten");
+    let words = ["--kitten-bin", kitten.to_str().unwrap()];
+    let socket = format!("unix:{}", sandbox.path("kitty").display());
+    let mut record = json!({"mux": "kitty", "pane": 7, "label": "work",
+        "server": {"socket": socket}, "ident": ident.to_string()});
+    verify(&sandbox, &record, &words).is("unknown", "unreadable");
+    child.0.kill().unwrap();
+    until_dead(ident.pid().get());
+    verify(&sandbox, &record, &words).is("gone", "process_ended");
+    record["ident"] = Value::Null;
+    let legacy = [&words[..], &["--legacy", "label"]].concat();
+    verify(&sandbox, &record, &legacy).is("unknown", "unreadable");
+    let mut command = sandbox.tool("pane-ident");
+    command.args(["capture", "--kitty", "7", "--kitty-socket", &socket]);
+    let output = command.args(words).output().unwrap();
+    assert_eq!(output.status.code(), Some(3), "{output:?}");
+    hang_up(listener);
 }
 
 #[test]

@@ -220,26 +220,22 @@ impl<'a> Scene<'a> {
     }
 
     fn occupancy(&self, pane: &Pane) -> Place {
-        let unknown = |why: String| {
-            Likeness::Unknown(Doubt {
-                reason: "unreadable",
-                why,
-            })
+        let doubt = |why: String| Doubt {
+            reason: "unreadable",
+            why,
         };
         let pid = match &pane.occupant {
             Occupant::Nobody => return Place::Empty,
+            // Whether a live process is there at all was not said.
             Occupant::Unknown(why) => {
-                return Place::Live {
-                    likeness: unknown(format!("pane {}: {why}", pane.id)),
-                    own: false,
-                };
+                return Place::Unknown(doubt(format!("pane {}: {why}", pane.id)));
             }
             Occupant::Process(pid) => *pid,
         };
         match self.resident(pid) {
             Resident::Ended => Place::Empty,
             Resident::Unknown(why) => Place::Live {
-                likeness: unknown(why),
+                likeness: Likeness::Unknown(doubt(why)),
                 own: self.caller.includes(pid),
             },
             // Without a bound process nothing is compared, so it is another.
