@@ -66,13 +66,40 @@ pub fn judge(record: &Record<'_>, rules: Rules) -> Judgement {
 /// A holder is judged as a tree, by its root. What is not certainly our own is foreign, and a
 /// shared daemon never is our own.
 fn holder(record: &Record<'_>, rules: Rules) -> Result<Claim, Verdict> {
-    if record.str("class").as_deref() != Some("own") || record.bool("shared") == Some(true) {
+    if record.str("class").as_deref() != Some("own") || may_be(record, "shared") {
         return Err(Verdict::Foreign);
     }
-    if record.bool("active") == Some(true) && !rules.active {
+    if may_be(record, "active") && !rules.active {
         return Err(Verdict::Active);
     }
     target(record, rules, "root", "root_ident")
+}
+
+/// Whether the record says so, or says something else than that it is not so.
+fn may_be(record: &Record<'_>, key: &str) -> bool {
+    record.has(key) && record.bool(key) != Some(false)
+}
+
+/// A word that a record may leave out, but not have anything else for: who is meant, or who has to
+/// know of it, could not be told then.
+fn word(record: &Record<'_>, key: &str) -> Result<Option<String>, Verdict> {
+    match record.str(key) {
+        Some(word) => Ok(Some(word.into_owned())),
+        None if record.has(key) => Err(Verdict::NoIdentity),
+        None => Ok(None),
+    }
+}
+
+fn keepers(record: &Record<'_>) -> Result<Keepers, Verdict> {
+    let guard = word(record, "guard.ident")?.map(|guard| guard.parse());
+    let guard = guard.transpose().map_err(|_| Verdict::NoIdentity)?;
+    if guard.is_none() && record.has("guard") {
+        return Err(Verdict::NoIdentity);
+    }
+    Ok(Keepers {
+        marker: word(record, "marker")?.map(Into::into),
+        guard,
+    })
 }
 
 fn target(
@@ -106,15 +133,11 @@ fn target(
     } else {
         return Err(Verdict::NoIdentity);
     };
-    let guard = record.str("guard.ident");
     Ok(Claim {
         pid,
         ident,
-        host: record.str("host").map(|host| host.into_owned()),
-        keepers: Keepers {
-            marker: record.str("marker").map(|path| path.into_owned().into()),
-            guard: guard.and_then(|guard| guard.parse().ok()),
-        },
+        host: word(record, "host")?,
+        keepers: keepers(record)?,
     })
 }
 
@@ -259,6 +282,25 @@ mod tests {
     }
 
     #[test]
+    fn what_is_said_of_its_surroundings_is_a_word_or_nothing() {
+        let table = [
+            (r#""host":"h","marker":"/m""#, "target 10"),
+            (r#""host":null,"marker":null,"guard":null"#, "target 10"),
+            (r#""guard":{"pid":9,"ident":"IDENT"}"#, "target 10"),
+            (r#""host":7"#, "no_identity"),
+            (r#""marker":["/m"]"#, "no_identity"),
+            (r#""guard":{"pid":9,"ident":"x"}"#, "no_identity"),
+            (r#""guard":{"pid":9,"ident":7}"#, "no_identity"),
+            (r#""guard":{"pid":9}"#, "no_identity"),
+            (r#""guard":9"#, "no_identity"),
+        ];
+        for (keys, expected) in table {
+            let line = format!(r#"{{"type":"process","pid":10,"ident":"IDENT",{keys}}}"#);
+            assert_eq!(judged(&line, Rules::default()), expected, "{line}");
+        }
+    }
+
+    #[test]
     fn whose_holder_and_how_active() {
         let active = Rules {
             active: true,
@@ -273,6 +315,18 @@ mod tests {
             ),
             ("\"class\":\"own\",\"active\":true", "active", "target 10"),
             ("\"class\":\"own\",\"shared\":true", "foreign", "foreign"),
+            (
+                "\"class\":\"own\",\"shared\":false",
+                "target 10",
+                "target 10",
+            ),
+            ("\"class\":\"own\",\"shared\":\"no\"", "foreign", "foreign"),
+            (
+                "\"class\":\"own\",\"active\":\"true\"",
+                "active",
+                "target 10",
+            ),
+            ("\"class\":\"own\",\"active\":1", "active", "target 10"),
             ("\"class\":\"foreign\"", "foreign", "foreign"),
             ("\"class\":\"self\"", "foreign", "foreign"),
             ("\"class\":\"mention\"", "foreign", "foreign"),
