@@ -110,14 +110,20 @@ impl Batch {
 
     /// All of a decision's stale holders are ended, or none.
     fn take_decision(&mut self, record: &Record<'_>, rules: Rules) -> Vec<(Place, usize)> {
-        let status = decided(record.str("action").as_deref());
+        let action = record.str("action");
+        let status = decided(action.as_deref());
         self.worsen(status);
+        let stale = record.array("stale");
+        // Whom it means cannot be told: nobody is ended for it, and nothing may follow from that.
+        if stale.is_none() && (action.as_deref() == Some("reclaim") || record.has("stale")) {
+            self.worsen(Status::Unknown);
+        }
         let rules = Rules {
             active: true,
             ..rules
         };
         let mut verdicts = Vec::new();
-        for element in record.array("stale").unwrap_or_default() {
+        for element in stale.unwrap_or_default() {
             verdicts.push(match Record::parse(element.get().as_bytes()) {
                 Ok(stale) => judge(&stale, rules),
                 Err(_) => Judgement::Pass,
@@ -271,6 +277,26 @@ mod tests {
         assert_eq!(words(&batch(&[&line])), ["unknown"]);
         let line = r#"{"type":"decision","action":"mint"}"#;
         assert_eq!(words(&batch(&[line])), [] as [&str; 0]);
+    }
+
+    #[test]
+    fn a_decision_that_does_not_say_who_is_stale() {
+        let table = [
+            (r#""action":"mint""#, 0),
+            (r#""action":"mint","stale":null"#, 0),
+            (r#""action":"reclaim","stale":[]"#, 0),
+            (r#""action":"reclaim""#, 3),
+            (r#""action":"reclaim","stale":null"#, 3),
+            (r#""action":"reclaim","stale":{"0":{}}"#, 3),
+            (r#""action":"mint","stale":"x""#, 3),
+            (r#""action":"give_up","stale":7"#, 3),
+        ];
+        for (keys, code) in table {
+            let line = format!(r#"{{"type":"decision",{keys}}}"#);
+            let batch = batch(&[&line]);
+            assert_eq!(batch.status().code(), code, "{line}");
+            assert!(batch.jobs.is_empty());
+        }
     }
 
     #[test]
