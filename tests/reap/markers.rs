@@ -205,6 +205,18 @@ fn a_guard_that_does_not_end_is_a_survivor() {
 }
 
 #[test]
+fn of_two_records_the_second_has_the_marker() {
+    let sandbox = Sandbox::new();
+    let stage = Stage::new(&sandbox, POLITE);
+    let path = marker(&sandbox, &stage.ident("root"), Value::Null);
+    let mut without = with_marker(&stage, &path);
+    without["marker"] = Value::Null;
+    let run = reap_input(&[], &lines(&[without, with_marker(&stage, &path)]));
+    assert_eq!(run.code, Some(0), "{run:?}");
+    assert!(counts(&sandbox, &stage), "the stop was not noted");
+}
+
+#[test]
 fn what_the_guard_has_started_since_is_what_is_meant() {
     let sandbox = Sandbox::new();
     // The record is of another boot, and so of a process that is gone.

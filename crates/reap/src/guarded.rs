@@ -12,7 +12,7 @@ use process::{Comparison, Handle, Here, Identity, Interrupts, Signal, Standing, 
 const ATTEMPTS: usize = 4;
 
 /// Where a process's marker is, and who guards it, as its record says.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub struct Keepers {
     /// The marker file.
     pub marker: Option<PathBuf>,

@@ -29,7 +29,7 @@ pub enum Judgement {
 }
 
 /// What a record claims to be its process.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Claim {
     /// The number.
     pub pid: Pid,

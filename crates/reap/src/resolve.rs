@@ -82,33 +82,17 @@ impl Search<'_> {
     /// Looks for the targets of all `jobs`.
     pub fn run(&self, jobs: &[Job]) -> Found {
         let mut found = Found::default();
-        let mut known: HashMap<String, (Result<usize, Verdict>, Option<ProcessRecord>)> =
-            HashMap::new();
-        for job in jobs {
+        // The first job of each claim. Of two that name one process the second may name its marker,
+        // so all that is claimed counts.
+        let mut first: HashMap<(&Claim, Option<SystemTime>), usize> = HashMap::new();
+        for (index, job) in jobs.iter().enumerate() {
             let (answer, record) = match job {
                 Job::Refuse(verdict) => (Err(*verdict), None),
                 Job::End { claim, not_after } => {
-                    let key = key(claim, *not_after);
-                    if let Some(known) = known.get(&key) {
-                        known.clone()
-                    } else {
-                        let mut record = self.record(claim);
-                        let mut guarded = Guarded::none();
-                        let target = self.find(claim, *not_after, &mut record, &mut guarded);
-                        let answer = match target {
-                            Ok(target) => {
-                                found.targets.push(target);
-                                found.guarded.push(guarded);
-                                Ok(found.targets.len() - 1)
-                            }
-                            Err(refused) => {
-                                found.failed |= refused == Refused::NotNoted;
-                                close(&mut guarded, false);
-                                Err(refused.verdict())
-                            }
-                        };
-                        known.insert(key, (answer, Some(record.clone())));
-                        (answer, Some(record))
+                    let known = *first.entry((claim, *not_after)).or_insert(index);
+                    match (found.jobs.get(known), found.records.get(known)) {
+                        (Some(answer), Some(record)) => (*answer, record.clone()),
+                        _ => self.resolve(claim, *not_after, &mut found),
                     }
                 }
             };
@@ -116,6 +100,30 @@ impl Search<'_> {
             found.records.push(record);
         }
         found
+    }
+
+    /// Looks for one target, and takes it into `found`.
+    fn resolve(
+        &self,
+        claim: &Claim,
+        not_after: Option<SystemTime>,
+        found: &mut Found,
+    ) -> (Result<usize, Verdict>, Option<ProcessRecord>) {
+        let mut record = self.record(claim);
+        let mut guarded = Guarded::none();
+        let answer = match self.find(claim, not_after, &mut record, &mut guarded) {
+            Ok(target) => {
+                found.targets.push(target);
+                found.guarded.push(guarded);
+                Ok(found.targets.len() - 1)
+            }
+            Err(refused) => {
+                found.failed |= refused == Refused::NotNoted;
+                close(&mut guarded, false);
+                Err(refused.verdict())
+            }
+        };
+        (answer, Some(record))
     }
 
     fn find(
@@ -263,13 +271,6 @@ impl From<Verdict> for Refused {
 pub fn close(guarded: &mut Guarded, dead: bool) {
     if let Err(error) = guarded.close(dead) {
         say!("{error}");
-    }
-}
-
-fn key(claim: &Claim, not_after: Option<SystemTime>) -> String {
-    match &claim.ident {
-        Some(ident) => format!("{ident} {}", claim.host.as_deref().unwrap_or_default()),
-        None => format!("{} {not_after:?}", claim.pid),
     }
 }
 
