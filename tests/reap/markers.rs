@@ -205,6 +205,48 @@ fn a_guard_that_does_not_end_is_a_survivor() {
 }
 
 #[test]
+fn a_wait_for_the_guard_that_is_interrupted() {
+    let sandbox = Sandbox::new();
+    let stage = Stage::new(&sandbox, &GUARD.replace("sleep 0.3", "sleep 600"));
+    let guard = json!({"pid": stage.pid("root"), "ident": stage.ident("root")});
+    let path = marker(&sandbox, &stage.ident("first"), guard.clone());
+    std::fs::write(sandbox.path("marked"), "").unwrap();
+    let mut record = stage.record("first");
+    record["marker"] = json!(path);
+    record["guard"] = guard;
+    let input = sandbox.path("input");
+    std::fs::write(&input, lines(&[record])).unwrap();
+    let reaper = command(&["--kill-grace", "60s"])
+        .stdin(std::fs::File::open(&input).unwrap())
+        .stdout(Stdio::piped())
+        .spawn()
+        .unwrap();
+    // Then all that is waited for is the guard.
+    until("its death is noted", || {
+        std::fs::read_to_string(note(&sandbox)).is_ok_and(|text| text.contains("dead"))
+    });
+    let pid = nix::unistd::Pid::from_raw(reaper.id() as i32);
+    nix::sys::signal::kill(pid, nix::sys::signal::Signal::SIGINT).unwrap();
+    let run = Run::of(reaper.wait_with_output().unwrap());
+    assert_eq!(run.signal, Some(2), "{run:?}");
+    assert_eq!(run.outcome(), "interrupted");
+    assert_eq!(run.pids("survivors"), [stage.pid("root")]);
+}
+
+#[test]
+fn a_guard_of_whom_nothing_can_be_told() {
+    let sandbox = Sandbox::new();
+    let stage = Stage::new(&sandbox, POLITE);
+    let mut record = stage.record("root");
+    let elsewhere = "lstart:elsewhere:0:4242:1764426381:0";
+    record["guard"] = json!({"pid": 4242, "ident": elsewhere});
+    let run = reap_input(&[], &lines(&[record]));
+    run.expect("unknown", 3);
+    assert!(run.stderr().contains("its guard"), "{run:?}");
+    assert!(stage.lives("root"));
+}
+
+#[test]
 fn of_two_records_the_second_has_the_marker() {
     let sandbox = Sandbox::new();
     let stage = Stage::new(&sandbox, POLITE);

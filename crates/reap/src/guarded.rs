@@ -7,6 +7,8 @@ use std::time::Instant;
 
 use marker::{Marker, Stopping};
 use process::{Comparison, Handle, Here, Identity, Interrupts, Signal, Standing, wait};
+use records::Deadline;
+use records::waiting::Waiting;
 
 /// How often a guard that restarts its command faster than it can be noted is followed.
 const ATTEMPTS: usize = 4;
@@ -38,6 +40,17 @@ pub struct Located {
     pub guarded: Guarded,
 }
 
+impl Located {
+    /// Whether its guard lives cannot be told, so neither can when all is done.
+    fn unknown(recorded: &Identity, why: &str) -> Located {
+        Located {
+            ident: recorded.clone(),
+            standing: Standing::Unknown(format!("its guard: {why}")),
+            guarded: Guarded::none(),
+        }
+    }
+}
+
 /// Finds the process `recorded`, follows its guard to the one that it runs now, and notes beside
 /// its marker that it is being ended, unless `noting` is off.
 ///
@@ -53,10 +66,11 @@ pub fn locate(
 ) -> io::Result<Located> {
     let mut attempt = 1;
     loop {
-        let guard = keepers
-            .guard
-            .as_ref()
-            .and_then(|guard| alive(here, guard, host));
+        let guard = match keepers.guard.as_ref().map(|guard| here.find(guard, host)) {
+            Some(Standing::Same(handle)) => Some(handle),
+            Some(Standing::Unknown(why)) => return Ok(Located::unknown(recorded, &why)),
+            Some(Standing::Gone { .. } | Standing::Recycled(_)) | None => None,
+        };
         let current = guard.as_ref().and_then(|_| run_now(keepers));
         let ident = current.unwrap_or_else(|| recorded.clone());
         let standing = here.find(&ident, host);
@@ -92,13 +106,6 @@ pub fn locate(
 
 fn is_alive(standing: &Standing) -> bool {
     matches!(standing, Standing::Same(_))
-}
-
-fn alive(here: &Here, ident: &Identity, host: Option<&str>) -> Option<Handle> {
-    match here.find(ident, host) {
-        Standing::Same(handle) => Some(handle),
-        _ => None,
-    }
 }
 
 /// Whom the guard of `keepers` runs now, by the marker, if that is this guard's.
@@ -147,11 +154,18 @@ pub fn wait_for_guards(
     limit: Instant,
     interrupts: &Interrupts,
 ) -> io::Result<()> {
+    let left = limit.saturating_duration_since(Instant::now());
+    let mut waiting = Waiting::new("the guard to end", Deadline::after(left));
     loop {
         let guards: Vec<&Handle> = guarded.iter().filter_map(|one| one.guard()).collect();
         if guards.is_empty() || Instant::now() >= limit || interrupts.has_come() {
             return Ok(());
         }
-        wait(&guards, Some(interrupts.wake()), Some(limit))?;
+        waiting.tick();
+        let next = waiting
+            .next()
+            .instant()
+            .map_or(limit, |next| next.min(limit));
+        wait(&guards, Some(interrupts.wake()), Some(next))?;
     }
 }

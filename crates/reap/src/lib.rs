@@ -122,9 +122,13 @@ fn close_notes(
     if ended.interrupted.is_none() {
         wait_for_guards(&guards, limit, interrupts)?;
     }
+    let outcome = match ended.interrupted.is_some() || interrupts.has_come() {
+        true => Outcome::Interrupted,
+        false => Outcome::Survived,
+    };
     for (guarded, report) in dead {
         if let Some(guard) = guarded.guard() {
-            report.outcome = Outcome::Survived;
+            report.outcome = outcome;
             report.survivors.push(Survivor {
                 pid: guard.pid(),
                 ident: guard.ident().clone(),

@@ -239,6 +239,7 @@ impl<'a, 'w> Sequence<'a, 'w> {
             if left.is_empty() || self.halted() || now >= limit {
                 return Ok(());
             }
+            self.tell(left.len(), true, limit - now);
             let wake = self.watch.interrupts.map(|interrupts| interrupts.wake());
             wait(&[], wake, Some(limit.min(after(VANISH_POLL))))?;
         }
