@@ -505,7 +505,13 @@ fn many_cost_little() {
             .find(|line| line.starts_with("voluntary_ctxt"));
         line.unwrap().to_owned()
     };
-    let before: Vec<String> = all.iter().map(|one| switches(one.guard)).collect();
+    let count = || -> Vec<String> { all.iter().map(|one| switches(one.guard)).collect() };
+    let mut before = count();
+    until("they have settled", || {
+        std::thread::sleep(std::time::Duration::from_millis(200));
+        let earlier = std::mem::replace(&mut before, count());
+        earlier == before
+    });
     for one in &all {
         // What is mapped of the program is shared by all of them.
         let memory = std::fs::read_to_string(format!("/proc/{}/smaps_rollup", one.guard)).unwrap();
