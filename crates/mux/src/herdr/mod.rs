@@ -232,13 +232,15 @@ impl Multiplexer for Herdr {
         let listed: PaneList = answer
             .and_then(|result| decode(LIST, &result))
             .map_err(|error| self.silence(error))?;
-        let tabs: TabList = self
-            .result("tab.list", &none, deadline)
-            .map_err(|error| self.silence(error))?;
+        let tabs = match self.result::<TabList>("tab.list", &none, deadline) {
+            Ok(listed) => listed.tabs,
+            // They have labels, and those are no reason to know nothing of the panes.
+            Err(RequestError::Refused { .. }) => Vec::new(),
+            Err(error) => return Err(self.silence(error)),
+        };
         let mut panes = Vec::with_capacity(listed.panes.len());
         for info in listed.panes {
             let tab = tabs
-                .tabs
                 .iter()
                 .find(|tab| Some(&tab.tab_id) == info.tab_id.as_ref());
             let tab_label = tab.and_then(|tab| tab.label.clone());

@@ -74,6 +74,16 @@ fn panes_with_their_processes() {
     assert_eq!((second.label.as_deref(), &second.cwd), (Some("tab"), &None));
     // The kernel, not the server, says who is behind the socket.
     assert_eq!(listing.server.unwrap().pid, Some(Pid::own()));
+    // Tabs only have labels.
+    let refused = line(r#"{"id":"x","error":{"code":"invalid_request","message":"no"}}"#);
+    let listing = panes(&[
+        ("pane.list", &list),
+        ("tab.list", &refused),
+        ("pane.process_info", &process),
+    ])
+    .unwrap();
+    let labels: Vec<_> = listing.panes.iter().map(|p| p.label.as_deref()).collect();
+    assert_eq!(labels, [Some("mine"), None]);
 }
 
 #[test]
