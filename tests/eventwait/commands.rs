@@ -51,7 +51,12 @@ fn the_words_end_at_a_semicolon() {
 fn one_that_cannot_be_run_is_said_at_once() {
     let sandbox = Sandbox::new();
     std::fs::write(sandbox.path("plain"), "").unwrap();
-    for program in ["no-such-program", "./plain"] {
+    // One that only a shell would take for a script, and no shell is asked.
+    let script = sandbox.path("script");
+    std::fs::write(&script, "exit 0\n").unwrap();
+    let executable = std::os::unix::fs::PermissionsExt::from_mode(0o755);
+    std::fs::set_permissions(&script, executable).unwrap();
+    for program in ["no-such-program", "./plain", "./script"] {
         let waited = wait(&sandbox, &["--timeout", "20", "--cmd", program]);
         waited.ended(3, "source_error").gone_at(ms(0));
         assert!(waited.stderr.contains(program), "{waited:?}");

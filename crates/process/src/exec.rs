@@ -1,8 +1,11 @@
 //! Becoming another program, with the search through PATH that is ours to explain when it fails.
 
 use std::ffi::{CString, OsStr, OsString};
+use std::io;
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::path::{Path, PathBuf};
+
+use nix::errno::Errno;
 
 use crate::sys;
 
@@ -61,6 +64,40 @@ fn candidates(name: &OsStr, path: Option<&OsStr>) -> Vec<PathBuf> {
             false => folder.join(name),
         })
         .collect()
+}
+
+/// The command `argv`, ready to be executed in this process's environment where nothing may be
+/// allocated any more: in a child, if others of its parent's threads may have held a lock. As with
+/// [`become_command`], no shell is tried.
+///
+/// # Errors
+///
+/// There is no command, or it holds a NUL byte.
+pub(crate) fn prepare(argv: &[OsString]) -> io::Result<sys::Exec> {
+    let c_string = |text: &OsStr| CString::new(text.as_bytes()).map_err(io::Error::from);
+    let name = argv.first().ok_or(io::ErrorKind::InvalidInput)?;
+    let words: io::Result<Vec<CString>> = argv.iter().map(|word| c_string(word)).collect();
+    let words = sys::Strings::new(words?);
+    let variables = sys::Strings::new(environment(&[], 0));
+    let path = std::env::var_os("PATH");
+    let files = candidates(name, path.as_deref());
+    let files: io::Result<Vec<CString>> = files
+        .iter()
+        .map(|file| c_string(file.as_os_str()))
+        .collect();
+    let files = files?;
+    Ok(Box::new(move || {
+        let mut denied = None;
+        for file in &files {
+            let error = sys::execve(file, &words, &variables);
+            match error.raw_os_error().map(Errno::from_raw) {
+                Some(Errno::ENOENT | Errno::ENOTDIR | Errno::ENAMETOOLONG) => {}
+                Some(Errno::EACCES) => denied = Some(error),
+                _ => return error,
+            }
+        }
+        denied.unwrap_or_else(|| io::Error::from_raw_os_error(Errno::ENOENT as i32))
+    }))
 }
 
 /// Becomes the command, with signals as they are. Returns only where that failed.

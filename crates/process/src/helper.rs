@@ -1,5 +1,6 @@
 //! A helper command that can neither hang nor stay behind.
 
+use std::ffi::OsString;
 use std::fmt;
 use std::io::{self, Read};
 use std::os::unix::process::CommandExt;
@@ -12,7 +13,7 @@ use rustix::event::{PollFd, PollFlags, poll};
 use rustix::io::Errno;
 use rustix::process::Pid as RawPid;
 
-use crate::sys;
+use crate::{exec, sys};
 
 /// What a helper did.
 #[derive(Debug)]
@@ -177,13 +178,32 @@ impl Helper {
     ///
     /// Those of fork(2) and execve(2).
     pub fn start(command: &mut Command) -> io::Result<Helper> {
+        Helper::start_by(command, None)
+    }
+
+    /// Starts a user's command `argv` with these streams: standard input, output and error. A file
+    /// without an executable format is not run, where [`Helper::start`], like execvp(3), would give
+    /// it to a shell.
+    ///
+    /// # Errors
+    ///
+    /// Those of fork(2) and execve(2), and of `argv` if that is no command.
+    pub fn start_words(argv: &[OsString], streams: [Stdio; 3]) -> io::Result<Helper> {
+        let exec = exec::prepare(argv)?;
+        let mut command = Command::new(argv.first().ok_or(io::ErrorKind::InvalidInput)?);
+        let [stdin, stdout, stderr] = streams;
+        command.stdin(stdin).stdout(stdout).stderr(stderr);
+        Helper::start_by(&mut command, Some(exec))
+    }
+
+    fn start_by(command: &mut Command, exec: Option<sys::Exec>) -> io::Result<Helper> {
         // With SIGCHLD ignored, as some callers leave it, the kernel would collect the helper
         // itself, and its status with it, wait(2).
         if sys::is_ignored(Signal::SIGCHLD) {
             sys::default_signal(Signal::SIGCHLD);
         }
         command.process_group(0);
-        sys::as_helper(command);
+        sys::as_helper(command, exec);
         // Under the lock, so that none is started and unknown when all are to be ended.
         let mut leaders = leaders();
         let child = command.spawn()?;
@@ -251,6 +271,7 @@ impl Drop for Helper {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::ffi::OsStr;
 
     fn sh(script: &str) -> Command {
         let mut command = Command::new("/bin/sh");
@@ -275,6 +296,46 @@ mod tests {
             (&ran.stdout[..], &ran.stderr[..]),
             (&b"out\n"[..], &b"err\n"[..])
         );
+    }
+
+    #[test]
+    fn words_are_looked_up_and_never_given_to_a_shell() {
+        let folder = tempfile::tempdir().unwrap();
+        let plain = folder.path().join("plain");
+        std::fs::write(&plain, "exit 0\n").unwrap();
+        let executable = std::os::unix::fs::PermissionsExt::from_mode(0o755);
+        let streams = || [Stdio::null(), Stdio::null(), Stdio::null()];
+        let start = |words: &[&OsStr]| {
+            let words: Vec<OsString> = words.iter().map(OsString::from).collect();
+            Helper::start_words(&words, streams())
+        };
+        let code = |error: io::Result<Helper>| error.unwrap_err().raw_os_error();
+        assert_eq!(
+            code(start(&[plain.as_ref()])),
+            Some(Errno::ACCESS.raw_os_error())
+        );
+        std::fs::set_permissions(&plain, executable).unwrap();
+        assert_eq!(
+            code(start(&[plain.as_ref()])),
+            Some(Errno::NOEXEC.raw_os_error())
+        );
+        let missing = OsStr::new("no-such-program");
+        assert_eq!(code(start(&[missing])), Some(Errno::NOENT.raw_os_error()));
+        assert!(start(&[]).is_err());
+        let script = [
+            "sh",
+            "-c",
+            "test \"$1\" = 'a b' && test -n \"$PATH\" && exit 7",
+            "x",
+            "a b",
+        ];
+        let mut helper = start(&script.map(OsStr::new)).unwrap();
+        let until = within(20);
+        while !helper.has_ended().unwrap() {
+            assert!(Instant::now() < until);
+            std::thread::sleep(Duration::from_millis(2));
+        }
+        assert_eq!(helper.end().unwrap().code(), Some(7));
     }
 
     #[test]

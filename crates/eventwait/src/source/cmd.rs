@@ -2,7 +2,7 @@
 
 use std::ffi::OsString;
 use std::os::fd::AsFd;
-use std::process::{Command, Stdio};
+use std::process::Stdio;
 use std::time::{Duration, Instant};
 
 use process::Interrupts;
@@ -61,24 +61,17 @@ impl Cmd {
     }
 
     fn start(&mut self) -> Result<(), String> {
-        let [program, arguments @ ..] = &self.argv[..] else {
-            return Err("no command".to_owned());
-        };
-        let name = program.to_string_lossy();
         let stderr = || {
             let stderr = std::io::stderr().as_fd().try_clone_to_owned();
             stderr
                 .map(Stdio::from)
                 .map_err(|error| format!("standard error: {error}"))
         };
-        let mut command = Command::new(program);
-        command
-            .args(arguments)
-            .stdin(Stdio::null())
-            .stdout(stderr()?)
-            .stderr(stderr()?);
-        let helper = Helper::start(&mut command);
-        self.running = Some(helper.map_err(|error| format!("cannot run {name}: {error}"))?);
+        let helper = Helper::start_words(&self.argv, [Stdio::null(), stderr()?, stderr()?]);
+        self.running = Some(helper.map_err(|error| {
+            let name = self.argv.first().map(|word| word.to_string_lossy());
+            format!("cannot run {}: {error}", name.unwrap_or_default())
+        })?);
         self.runs += 1;
         self.due = None;
         Ok(())

@@ -47,8 +47,9 @@ pub(crate) use platform::{
     open_descriptors, tick, wall_clock,
 };
 pub(crate) use unix::{
-    Fork, as_helper, close_all_but, default_signal, default_signals, descriptor_flags, exit_now,
-    fork, has_ended, ignore_signal, is_ignored, keep_across_exec, kill_group_of,
+    Exec, Fork, Strings, as_helper, close_all_but, default_signal, default_signals,
+    descriptor_flags, execve, exit_now, fork, has_ended, ignore_signal, is_ignored,
+    keep_across_exec, kill_group_of,
 };
 
 /// A descriptor that is an end of a pipe.

@@ -1,5 +1,6 @@
 //! What Linux and macOS do alike, with the system calls that have no safe wrapper.
 
+use std::ffi::{CStr, CString, c_char};
 use std::io;
 use std::os::unix::process::CommandExt;
 use std::process::{Child, Command};
@@ -91,6 +92,9 @@ pub(crate) fn ignore_signal(signal: Signal) {
     let _ = unsafe { nix::sys::signal::signal(signal, SigHandler::SigIgn) };
 }
 
+/// Becomes another program; returns only the reason why not.
+pub(crate) type Exec = Box<dyn Fn() -> io::Error + Send + Sync>;
+
 /// One half of a fork(2).
 pub(crate) enum Fork {
     /// The new process.
@@ -128,11 +132,52 @@ pub(crate) fn exit_now(code: i32) -> ! {
     unsafe { libc::_exit(code) }
 }
 
-/// Prepares `command` to run as a helper: default signals, and ended with its parent.
-pub(crate) fn as_helper(command: &mut Command) {
+/// Strings as execve(2) takes them.
+#[derive(Debug)]
+pub(crate) struct Strings {
+    /// What the pointers lead to. It stays in its place when this is moved.
+    _strings: Vec<CString>,
+    /// To each of them, and null at the end.
+    pointers: Vec<*const c_char>,
+}
+
+// SAFETY: the pointers lead to strings that this owns and that nobody changes.
+unsafe impl Send for Strings {}
+// SAFETY: as above.
+unsafe impl Sync for Strings {}
+
+impl Strings {
+    pub(crate) fn new(strings: Vec<CString>) -> Strings {
+        let pointers = strings.iter().map(|string| string.as_ptr());
+        Strings {
+            pointers: pointers.chain([std::ptr::null()]).collect(),
+            _strings: strings,
+        }
+    }
+}
+
+/// Becomes the program in `file`; no other is tried, and no shell either. Returns only where that
+/// failed. Allocates nothing.
+pub(crate) fn execve(file: &CStr, words: &Strings, variables: &Strings) -> io::Error {
+    // SAFETY: both arrays have a null pointer at their end, and lead to strings that end in NUL and
+    // live as long as they do.
+    unsafe {
+        libc::execve(
+            file.as_ptr(),
+            words.pointers.as_ptr(),
+            variables.pointers.as_ptr(),
+        );
+    }
+    io::Error::last_os_error()
+}
+
+/// Prepares `command` to run as a helper: default signals, and ended with its parent. `exec`, if
+/// there is one, then becomes the program in the command's place; it must be async-signal-safe
+/// and allocate nothing.
+pub(crate) fn as_helper(command: &mut Command, exec: Option<Exec>) {
     let parent = rustix::process::getpid();
-    // SAFETY: between fork and exec only prctl(2), getppid(2) and sigaction(2) are called, all of
-    // them async-signal-safe; nothing is allocated or locked.
+    // SAFETY: between fork and exec only prctl(2), getppid(2), sigaction(2) and execve(2) are
+    // called, all of them async-signal-safe; nothing is allocated or locked.
     unsafe {
         command.pre_exec(move || {
             default_signals();
@@ -141,7 +186,7 @@ pub(crate) fn as_helper(command: &mut Command) {
                 // The parent was gone before the kernel knew what to do then.
                 exit_now(1);
             }
-            Ok(())
+            exec.as_ref().map_or(Ok(()), |exec| Err(exec()))
         });
     }
 }
