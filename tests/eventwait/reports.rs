@@ -10,7 +10,7 @@
 //! | no notice of changes (a mount of another machine's files) | `paths`, by procfs |
 //! | saved by rename, twice | `files`; on macOS by the same code over a kqueue |
 //! | the reader of a pipeline goes on until the next line | here |
-//! | a background job of a terminal with `tostop` | here |
+//! | a background job of a terminal with `tostop` | here, twice |
 //! | lines longer than a buffer; characters cut in two | `lines`, `sockets` |
 //! | the wall clock is set | here: the deadline does not read it |
 //! | a reader that goes away; a pipe that is full, or non-blocking | `bounds` |
@@ -81,6 +81,28 @@ fn a_background_job_of_a_terminal_that_stops_writers() {
         text.contains("\ntostop"),
         "its modes are as they were: {text}"
     );
+}
+
+#[test]
+fn a_background_job_says_nothing_and_is_not_stopped() {
+    let sandbox = Sandbox::new();
+    // It prints nothing to the terminal, and what would be shown of a long wait is not shown.
+    let script = "stty tostop; set -m\n\
+        eventwait --path never --timeout 2.5 & sleep 2.3; jobs > jobs; wait $!; echo \"status=$?\"";
+    let output = Command::new("script")
+        .args(["-qec"])
+        .arg(format!("bash -c '{}'", script.replace('\'', "'\\''")))
+        .arg("/dev/null")
+        .env("PATH", format!("{}:/usr/bin:/bin", bin_dir().display()))
+        .current_dir(sandbox.path(""))
+        .stdin(Stdio::null())
+        .output()
+        .unwrap();
+    let text = String::from_utf8_lossy(&output.stdout);
+    let jobs = std::fs::read_to_string(sandbox.path("jobs")).unwrap();
+    assert!(jobs.contains("Running"), "{jobs}\n{text}");
+    assert!(text.contains("status=124"), "{text}");
+    assert!(!text.contains("waiting for"), "{text}");
 }
 
 #[test]

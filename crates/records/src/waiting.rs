@@ -19,7 +19,9 @@ const EVERY: Duration = Duration::from_secs(1);
 const MAX_WHAT: usize = 48;
 
 /// Shows, from two seconds on and where stderr is a terminal, one line there:
-/// what is awaited and the time left. It is erased when this is dropped.
+/// what is awaited and the time left. It is erased when this is dropped. In the
+/// background nothing is shown: the terminal is another's then, and may stop
+/// whoever writes there (`stty tostop`).
 ///
 /// The loop that waits calls [`Waiting::tick`] each time round, and waits no
 /// longer than [`Waiting::next`].
@@ -88,8 +90,11 @@ fn line(what: &str, left: Option<Duration>) -> String {
 }
 
 /// Writes, unless the terminal takes nothing at the moment (it was stopped with
-/// ^S): what is only shown must not hold up the wait.
+/// ^S, or this is a background job): what is only shown must not hold up the wait.
 fn write(text: &str) {
+    if is_background() {
+        return;
+    }
     let mut fds = [PollFd::from_borrowed_fd(
         rustix::stdio::stderr(),
         PollFlags::OUT,
@@ -98,6 +103,13 @@ fn write(text: &str) {
     if poll(&mut fds, Some(&now)).is_ok_and(|ready| ready > 0) {
         let _ = std::io::stderr().write_all(text.as_bytes());
     }
+}
+
+/// Whether another process group has the terminal. One that is not the
+/// controlling terminal is nobody's (ENOTTY), and stops nobody.
+fn is_background() -> bool {
+    rustix::termios::tcgetpgrp(rustix::stdio::stderr())
+        .is_ok_and(|foreground| foreground != rustix::process::getpgrp())
 }
 
 #[cfg(test)]
