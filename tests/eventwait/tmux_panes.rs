@@ -58,9 +58,13 @@ impl Tmux {
     }
 
     fn words<'a>(&'a self, more: &[&'a str]) -> Vec<&'a str> {
+        self.words_for("20", more)
+    }
+
+    fn words_for<'a>(&'a self, timeout: &'a str, more: &[&'a str]) -> Vec<&'a str> {
         let socket = self.socket.to_str().unwrap();
         [
-            &["--tmux", "--tmux-socket", socket, "--timeout", "20"],
+            &["--tmux", "--tmux-socket", socket, "--timeout", timeout],
             more,
         ]
         .concat()
@@ -68,6 +72,10 @@ impl Tmux {
 
     fn wait(&self, more: &[&str]) -> Waited {
         wait(&self.sandbox, &self.words(more))
+    }
+
+    fn wait_for(&self, timeout: &str, more: &[&str]) -> Waited {
+        wait(&self.sandbox, &self.words_for(timeout, more))
     }
 
     /// A wait that is armed.
@@ -185,7 +193,7 @@ fn what_a_pane_prints_and_what_windows_do() {
         "{event}"
     );
     // Attaching is not an event, and the client leaves no trace.
-    tmux.wait(&["--timeout", "0.5"]);
+    tmux.wait_for("0.5", &[]).ended(124, "deadline");
     until("no client is left", || {
         tmux.run(&["list-clients"]).is_empty()
     });
@@ -195,14 +203,66 @@ fn what_a_pane_prints_and_what_windows_do() {
 fn a_session_that_goes_is_not_the_server() {
     let tmux = Tmux::start();
     tmux.run(&["new-session", "-d", "-s", "last", "cat"]);
-    let pane = tmux.run(&["list-panes", "-t", "main", "-F", "#{pane_id}"]);
+    // One that stays keeps the server, which would be gone with its last pane before it said so.
+    tmux.split("main", "cat");
     let waiting = tmux.waiting(&["--match", "data.pane=%0", "--match", "event=pane.exited"]);
     tmux.run(&["kill-session", "-t", "last"]);
     std::thread::sleep(ms(200));
-    tmux.run(&["kill-pane", "-t", &pane]);
-    // With its last session the server may be gone before it has said so.
+    tmux.run(&["kill-pane", "-t", "%0"]);
+    waiting.finish().ended(0, "matched");
+}
+
+#[test]
+fn a_process_that_is_replaced_has_ended() {
+    let tmux = Tmux::start();
+    let pid: u64 = tmux
+        .run(&["display-message", "-p", "-t", "%0", "#{pane_pid}"])
+        .parse()
+        .unwrap();
+    let waiting = tmux.waiting(&["--pane", "%0", "--match", "event=pane.exited"]);
+    tmux.run(&["respawn-pane", "-k", "-t", "%0", "cat"]);
     let waited = waiting.finish();
-    assert!(matches!(waited.status.code(), Some(0 | 1)), "{waited:?}");
+    let event = event(waited.ended(0, "matched"));
+    assert_eq!(
+        (&event["data"]["pane"], &event["data"]["pid"]),
+        (&"%0".into(), &pid.into())
+    );
+    // The new one has not.
+    let waited = tmux.wait_for("0.3", &["--pane", "%0", "--match", "event=pane.exited"]);
+    waited.ended(124, "deadline");
+}
+
+#[test]
+fn a_pane_in_two_sessions_dies_once() {
+    let tmux = Tmux::start();
+    let pane = tmux.run(&[
+        "new-window",
+        "-t",
+        "main",
+        "-P",
+        "-F",
+        "#{pane_id}",
+        "read x",
+    ]);
+    tmux.run(&["new-session", "-d", "-s", "other", "cat"]);
+    tmux.run(&["link-window", "-s", &pane, "-t", "other:9"]);
+    let words = [
+        "--all",
+        "--pane",
+        &pane,
+        "--match",
+        "event=pane.exited",
+        "--ack-line",
+        "armed",
+    ];
+    let waiting = start(command(&tmux.sandbox, &tmux.words_for("3", &words)));
+    waiting.until_printed("armed\n");
+    tmux.run(&["send-keys", "-t", &pane, "Enter"]);
+    let waited = waiting.finish();
+    assert_eq!(waited.ended(0, "deadline").count("matched"), 1);
+    // Dead from the beginning, too.
+    let waited = tmux.wait_for("0.5", &words);
+    assert_eq!(waited.ended(0, "deadline").count("matched"), 1);
 }
 
 #[test]

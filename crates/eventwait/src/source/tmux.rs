@@ -174,13 +174,18 @@ impl TmuxEvents {
         let initial = self.panes.is_none();
         let mut before = self.panes.take().unwrap_or_default();
         let here = Here::new();
-        let mut now = Vec::with_capacity(list.len());
+        let mut now: Vec<Known> = Vec::with_capacity(list.len());
         let mut soon = false;
         for listed in list {
-            let known = before.iter().position(|known| known.listed.id == listed.id);
+            // A window that is linked into two sessions is listed twice.
+            if now.iter().any(|known| known.listed.id == listed.id) {
+                continue;
+            }
+            // A pane can be given another process (respawn-pane), with which the one before is left.
+            let is_same =
+                |known: &Known| known.listed.id == listed.id && known.listed.pid == listed.pid;
+            let known = before.iter().position(is_same);
             let known = known.map(|at| before.swap_remove(at));
-            // A pane can be given another process (respawn-pane), alive or dead as it was.
-            let known = known.filter(|known| known.listed.pid == listed.pid);
             let mut known = known.unwrap_or_else(|| Known::new(&here, listed.clone(), initial));
             known.listed = listed;
             if known.listed.is_dead && !known.reported {
@@ -196,7 +201,7 @@ impl TmuxEvents {
             }
             now.push(known);
         }
-        // What is left of those before has vanished, and its death with it.
+        // What is left of those before has vanished, or was replaced, and its death with it.
         for known in before.iter().filter(|known| !known.reported) {
             if self.is_wanted(&known.listed.id) {
                 intake.record(&event("pane.exited", known.death(), false));
