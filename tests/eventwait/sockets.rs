@@ -117,6 +117,42 @@ fn ways_to_get_no_answer() {
 }
 
 #[test]
+fn an_error_in_the_stream_ends_the_wait_unless_it_is_awaited() {
+    let sandbox = Sandbox::new();
+    let error = "{\"id\":\"1\",\"error\":{\"code\":\"events_lost\"}}\n";
+    let run = |words: &[&str]| {
+        let server = serve(&sandbox, move |mut stream| {
+            // An error as an event tells of it is not one of the talk itself.
+            let event = "{\"ok\":true}\n{\"e\":\"failed\",\"error\":\"no disk\"}\n";
+            stream.write_all(event.as_bytes()).unwrap();
+            stream.write_all(error.as_bytes()).unwrap();
+            stream.write_all(b"{\"e\":\"x\"}\n").unwrap();
+            until_closed(stream);
+        });
+        let waited = wait(
+            &sandbox,
+            &[&["--socket", "s", "--timeout", "20"], words].concat(),
+        );
+        server.join().unwrap();
+        waited
+    };
+    let lost = run(&["--ack", "ok=true", "--match", "e=x"]);
+    lost.ended(3, "source_error");
+    assert!(
+        lost.stderr.contains("{\"code\":\"events_lost\"}"),
+        "{lost:?}"
+    );
+    assert_eq!((lost.count("seen"), lost.count("matched")), (3, 0));
+    // What is no filter's is nobody's event.
+    let any = run(&["--ack", "ok=true", "--count", "2"]);
+    any.ended(3, "source_error");
+    let wanted = run(&["--ack", "ok=true", "--match", "error.code=events_lost"]);
+    assert_eq!(wanted.ended(0, "matched").stdout, error);
+    // A stream without an acknowledgement has no such rules.
+    run(&["--match", "e=x"]).ended(0, "matched");
+}
+
+#[test]
 fn the_end_of_the_stream_is_not_an_event() {
     let sandbox = Sandbox::new();
     let server = serve(&sandbox, |mut stream| stream.write_all(b"one\ntw").unwrap());

@@ -119,6 +119,11 @@ impl Filter {
         }
     }
 
+    /// Whether it is the filter that takes any line.
+    pub fn takes_all(&self) -> bool {
+        self.conditions.is_empty() && self.lines.is_empty()
+    }
+
     /// Judges one line. JSON is read no further than the keys that are asked for need it, and all
     /// else of it is skipped over (and checked to be JSON).
     pub fn judge(&self, line: &[u8]) -> Verdict {
@@ -211,6 +216,17 @@ mod tests {
         // Of a repeated key the last one counts.
         assert_eq!(judge(&["a=2"], r#"{"a":1,"a":2}"#), Match);
         assert_eq!(judge(&["\u{e9}=1"], "{\"\\u00e9\":1}"), Match);
+    }
+
+    #[test]
+    fn a_long_path_is_no_danger() {
+        let keys = 60;
+        let path = vec!["a"; keys].join(".");
+        let line = format!("{}1{}", "{\"a\":".repeat(keys), "}".repeat(keys));
+        assert_eq!(judge(&[&format!("{path}=1")], &line), Verdict::Match);
+        assert_eq!(judge(&[&format!("{path}.a=1")], &line), Verdict::Other);
+        let dotted = format!("{{\"{}\":{{\"a\":1}}}}", vec!["a"; keys - 1].join("."));
+        assert_eq!(judge(&[&format!("{path}=1")], &dotted), Verdict::Match);
     }
 
     #[test]

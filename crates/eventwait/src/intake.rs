@@ -171,6 +171,11 @@ impl Intake {
         !self.is_satisfied()
     }
 
+    /// Whether the filter is there to find lines like this one.
+    pub fn asks_for(&self, line: &[u8]) -> bool {
+        !self.filter.takes_all() && self.filter.judge(line) == Verdict::Match
+    }
+
     /// Counts a line that no filter is asked about.
     pub fn skipped(&mut self, is_json: bool) {
         self.counts.seen += 1;

@@ -9,28 +9,57 @@ use serde::de::{
 use serde_json::value::RawValue;
 
 /// A dotted path to a value: keys, and indices of arrays.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug)]
 pub struct Path {
-    /// Every way to cut the path in two at a dot, after all of it as one key: a key that has dots
-    /// itself wins, then the longest.
-    cuts: Vec<(String, Option<Path>)>,
+    /// The whole path, and what is left of it after each of its dots.
+    rests: Vec<Rest>,
+}
+
+/// A path, or the end of one.
+#[derive(Clone, Debug)]
+struct Rest {
+    /// Every key that it can begin with, and which of the rests comes after it. The whole of it as
+    /// one key comes first: a key that has dots itself wins, then the longest.
+    cuts: Vec<(String, Option<usize>)>,
+    /// Those keys.
+    wanted: Wanted,
 }
 
 impl Path {
     /// The path that `text` writes.
     pub fn new(text: &str) -> Path {
-        let dots = text.rmatch_indices('.');
-        let cut =
-            |(at, _): (usize, &str)| (text[..at].to_owned(), Some(Path::new(&text[at + 1..])));
-        let whole = std::iter::once((text.to_owned(), None));
+        let after_dots = text.match_indices('.').map(|(at, _)| at + 1);
+        let starts: Vec<usize> = std::iter::once(0).chain(after_dots).collect();
+        let rest = |(number, &start): (usize, &usize)| {
+            let inner = (number + 1..starts.len()).rev();
+            let inner = inner.map(|next| (text[start..starts[next] - 1].to_owned(), Some(next)));
+            let whole = std::iter::once((text[start..].to_owned(), None));
+            let cuts: Vec<_> = whole.chain(inner).collect();
+            let wanted = Wanted::of(cuts.iter().map(|(key, _)| key));
+            Rest { cuts, wanted }
+        };
         Path {
-            cuts: whole.chain(dots.map(cut)).collect(),
+            rests: starts.iter().enumerate().map(rest).collect(),
         }
     }
 
-    /// The value that the path leads to, starting inside of `json`.
-    fn lead<'a>(&self, json: &'a str) -> Option<&'a str> {
-        Wanted::new([self]).look(json)?.get(self)
+    /// The keys that it may begin with.
+    fn keys(&self) -> impl Iterator<Item = &String> {
+        let whole = self.rests.first().into_iter();
+        whole.flat_map(|rest| rest.cuts.iter().map(|(key, _)| key))
+    }
+
+    /// The value that one of the rests leads to, in an object of which this was found.
+    fn lead<'a>(&self, rest: usize, found: &Found<'a, '_>) -> Option<&'a str> {
+        let cuts = self.rests.get(rest)?.cuts.iter();
+        cuts.filter_map(|(key, next)| Some((found.value(key)?, next)))
+            .find_map(|(value, next)| match next {
+                None => Some(value),
+                Some(next) => {
+                    let inner = self.rests.get(*next)?.wanted.look(value)?;
+                    self.lead(*next, &inner)
+                }
+            })
     }
 }
 
@@ -52,8 +81,11 @@ type Values<'a> = Vec<Option<&'a str>>;
 impl Wanted {
     /// The keys that `paths` may begin with.
     pub fn new<'p>(paths: impl IntoIterator<Item = &'p Path>) -> Wanted {
-        let cuts = paths.into_iter().flat_map(|path| &path.cuts);
-        let mut keys: Vec<String> = cuts.map(|(key, _)| key.clone()).collect();
+        Wanted::of(paths.into_iter().flat_map(Path::keys))
+    }
+
+    fn of<'k>(keys: impl Iterator<Item = &'k String>) -> Wanted {
+        let mut keys: Vec<String> = keys.cloned().collect();
         keys.sort();
         keys.dedup();
         Wanted { keys }
@@ -82,14 +114,12 @@ impl Wanted {
 impl<'a> Found<'a, '_> {
     /// The JSON of the value at `path`, if there is one.
     pub fn get(&self, path: &Path) -> Option<&'a str> {
-        path.cuts.iter().find_map(|(key, inner)| {
-            let at = self.keys.iter().position(|wanted| wanted == key)?;
-            let value = (*self.values.get(at)?)?;
-            match inner {
-                None => Some(value),
-                Some(inner) => inner.lead(value),
-            }
-        })
+        path.lead(0, self)
+    }
+
+    fn value(&self, key: &String) -> Option<&'a str> {
+        let at = self.keys.iter().position(|wanted| wanted == key)?;
+        *self.values.get(at)?
     }
 }
 

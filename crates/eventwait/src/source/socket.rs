@@ -18,11 +18,27 @@ const RETRY: Duration = Duration::from_millis(20);
 pub struct Socket {
     path: PathBuf,
     to_send: Vec<u8>,
-    /// What must come before anything counts.
-    ack: Option<Filter>,
+    talk: Talk,
     max_line: usize,
     stream: Option<Stream>,
     retry: Option<Instant>,
+}
+
+/// How far the talk with the server is.
+enum Talk {
+    /// There are no rules to it: every line may be an event.
+    Lines,
+    /// A line that matches this must come before anything counts.
+    Ack(Filter),
+    /// That line has come.
+    Acked,
+}
+
+impl Talk {
+    /// Whether no acknowledgement is waited for, or not any more.
+    fn is_armed(&self) -> bool {
+        !matches!(self, Talk::Ack(_))
+    }
 }
 
 impl Socket {
@@ -32,7 +48,7 @@ impl Socket {
         Socket {
             path,
             to_send: to_send.flatten().copied().collect(),
-            ack,
+            talk: ack.map_or(Talk::Lines, Talk::Ack),
             max_line,
             stream: None,
             retry: None,
@@ -71,12 +87,12 @@ impl Source for Socket {
             return Turn::Idle;
         };
         let sent = stream.send();
-        if sent == Ok(true) && self.ack.is_none() {
+        if sent == Ok(true) && self.talk.is_armed() {
             intake.armed();
         }
         let read = stream.read();
         while let Some(piece) = stream.lines.next_piece() {
-            match take(&piece, &mut self.ack, intake) {
+            match take(&piece, &mut self.talk, intake) {
                 Ok(true) => {}
                 Ok(false) => return Turn::Idle,
                 Err(why) => return Turn::failed(End::SourceError, why),
@@ -87,17 +103,17 @@ impl Source for Socket {
             Read::Nothing => Turn::Idle,
             Read::End => {
                 if let Some(piece) = stream.lines.rest()
-                    && let Err(why) = take(&piece, &mut self.ack, intake)
+                    && let Err(why) = take(&piece, &mut self.talk, intake)
                 {
                     return Turn::failed(End::SourceError, why);
                 }
-                match (&self.ack, sent) {
-                    (Some(_), _) => Turn::failed(
+                match (&self.talk, sent) {
+                    (Talk::Ack(_), _) => Turn::failed(
                         End::NoAck,
                         "the server closed the connection without an acknowledgement",
                     ),
-                    (None, Ok(true)) => Turn::done(End::Closed),
-                    (None, _) => {
+                    (_, Ok(true)) => Turn::done(End::Closed),
+                    (_, _) => {
                         Turn::failed(End::Unavailable, "the server did not take what was sent")
                     }
                 }
@@ -116,28 +132,42 @@ impl Source for Socket {
     }
 
     fn is_looking(&self) -> bool {
-        self.stream.is_none() || self.ack.is_some()
+        self.stream.is_none() || !self.talk.is_armed()
     }
 
     fn at_deadline(&self) -> End {
-        match (&self.stream, &self.ack) {
+        match (&self.stream, &self.talk) {
             (None, _) => End::Unavailable,
-            (Some(_), Some(_)) => End::NoAck,
-            (Some(_), None) => End::Deadline,
+            (Some(_), Talk::Ack(_)) => End::NoAck,
+            (Some(_), Talk::Lines | Talk::Acked) => End::Deadline,
         }
     }
 }
 
-/// Takes a line of the server: before the acknowledgement none counts, and an error instead of it
-/// ends the wait.
-fn take(piece: &Piece<'_>, ack: &mut Option<Filter>, intake: &mut Intake) -> Result<bool, String> {
-    let (Some(filter), Piece::Line { bytes, .. }) = (ack.as_ref(), piece) else {
-        return Ok(intake.piece(piece, 0));
+/// Takes a line of the server. Before the acknowledgement none counts; an error instead of it, or
+/// one that comes later and was not asked for, ends the wait.
+fn take(piece: &Piece<'_>, talk: &mut Talk, intake: &mut Intake) -> Result<bool, String> {
+    let bytes = match piece {
+        Piece::Line { bytes, .. } => bytes,
+        Piece::TooLong => return Ok(intake.piece(piece, 0)),
     };
-    match filter.judge(bytes) {
+    let ack = match talk {
+        Talk::Lines => return Ok(intake.piece(piece, 0)),
+        Talk::Acked => {
+            return match error_in(bytes).filter(|error| error.starts_with('{')) {
+                Some(error) if !intake.asks_for(bytes) => {
+                    intake.skipped(true);
+                    Err(format!("the server sent an error: {error}"))
+                }
+                _ => Ok(intake.piece(piece, 0)),
+            };
+        }
+        Talk::Ack(ack) => ack,
+    };
+    match ack.judge(bytes) {
         Verdict::Match => {
             intake.skipped(true);
-            *ack = None;
+            *talk = Talk::Acked;
             intake.armed();
             Ok(true)
         }
@@ -147,16 +177,19 @@ fn take(piece: &Piece<'_>, ack: &mut Option<Filter>, intake: &mut Intake) -> Res
         }
         Verdict::Other => {
             intake.skipped(true);
-            error_in(bytes).map_or(Ok(true), Err)
+            let answered = |error| format!("the server answered with an error: {error}");
+            error_in(bytes).map_or(Ok(true), |error| Err(answered(error)))
         }
     }
 }
 
-/// The error that a server answers with instead of a result, in the form of JSON-RPC.
+/// What a line has as its error, in the form of JSON-RPC.
 fn error_in(line: &[u8]) -> Option<String> {
+    // Most lines speak of none, and need not be read.
+    memchr::memmem::find(line, b"error")?;
     let path = json::Path::new("error");
     let text = String::from_utf8_lossy(line);
     let wanted = json::Wanted::new([&path]);
     let error = wanted.look(&text)?.get(&path)?.to_owned();
-    (error != "null").then(|| format!("the server answered with an error: {error}"))
+    (error != "null").then_some(error)
 }
