@@ -169,7 +169,7 @@ pub struct Args {
 
     /// How often to touch it
     #[arg(long, value_name = "DURATION", default_value = "5s", requires = "beat")]
-    #[arg(value_parser = duration::parse, help_heading = "Reports")]
+    #[arg(value_parser = period, help_heading = "Reports")]
     #[arg(hide_short_help = true)]
     pub beat_every: Duration,
 
@@ -251,6 +251,14 @@ fn count(text: &str) -> Result<u64, String> {
     records::number::in_range(text, 1..=u64::MAX)
 }
 
+/// A duration after which something is done again: with none in between, nothing else would be done.
+fn period(text: &str) -> Result<Duration, String> {
+    match duration::parse(text)? {
+        Duration::ZERO => Err("it must be more than 0".to_owned()),
+        period => Ok(period),
+    }
+}
+
 /// A number of bytes, with K, M or G for powers of 1024.
 fn size(text: &str) -> Result<usize, String> {
     let (digits, shift) = match text.as_bytes().last() {
@@ -321,6 +329,7 @@ mod tests {
             "--herdr w1:p1 --on status,death --timeout 1",
             "--stdin --max-line 0 --timeout 1",
             "--stdin --beat-every 1 --timeout 1",
+            "--stdin --beat b --beat-every 0 --timeout 1",
             "--stdin --exit-code never=1 --timeout 1",
             "--stdin --match x --timeout 1",
             "--stdin --line ( --timeout 1",
