@@ -54,8 +54,8 @@ impl Splitter {
         }
     }
 
-    /// Room for the next bytes of the stream, never empty. What was put there is made known by
-    /// [`Splitter::filled`].
+    /// Room for the next bytes of the stream: a [`CHUNK`], so that one read is never long. What was
+    /// put there is made known by [`Splitter::filled`].
     pub fn room(&mut self) -> &mut [u8] {
         if self.start == self.end {
             (self.start, self.end) = (0, 0);
@@ -69,7 +69,7 @@ impl Splitter {
             let size = (self.end + CHUNK).max(2 * self.end);
             self.buffer.resize(size, 0);
         }
-        &mut self.buffer[self.end..]
+        &mut self.buffer[self.end..][..CHUNK]
     }
 
     /// The first `length` bytes of the room have been filled.
