@@ -157,6 +157,20 @@ fn the_summary_goes_where_it_is_wanted() {
     assert!(
         text.starts_with("{\"v\":1,\"type\":\"wait\",\"end\":\"matched\"") && text.ends_with("}\n")
     );
+    // That there is no place for it is said before, and not after the wait.
+    std::fs::create_dir(sandbox.path("closed")).unwrap();
+    let nobody = std::os::unix::fs::PermissionsExt::from_mode(0o500);
+    std::fs::set_permissions(sandbox.path("closed"), nobody).unwrap();
+    let mut nowhere = vec!["--summary=none/s"];
+    // root may write anywhere.
+    if !nix::unistd::geteuid().is_root() {
+        nowhere.push("--summary=closed/s");
+    }
+    for option in nowhere {
+        let output = tool(&[option]);
+        assert_eq!(output.status.code(), Some(125), "{output:?}");
+        assert_eq!(output.stdout, b"");
+    }
     // What must not be trusted is not written, and nothing else is done.
     std::os::unix::fs::symlink("s", sandbox.path("link")).unwrap();
     for option in ["--summary=link", "--beat=link"] {

@@ -3,7 +3,8 @@
 use std::path::Path;
 use std::time::Duration;
 
-use records::files::{self, Access};
+use records::files;
+use rustix::fs::{Access, access};
 use serde::Serialize;
 
 /// The record of `--summary`.
@@ -36,9 +37,15 @@ pub struct Summary {
 /// Whether a summary will have its place in `path`, as far as can be told before.
 ///
 /// # Errors
-/// What is there is not a file that may be replaced.
+/// What is there is not a file that may be replaced, or no file can be made in its folder.
 pub fn check(path: &Path) -> std::io::Result<()> {
-    match files::open_trusted(path, Access::Read) {
+    let folder = path.parent().filter(|folder| *folder != Path::new(""));
+    let folder = folder.unwrap_or(Path::new("."));
+    access(folder, Access::WRITE_OK | Access::EXEC_OK).map_err(|errno| {
+        let error = std::io::Error::from(errno);
+        std::io::Error::new(error.kind(), format!("{}: {error}", folder.display()))
+    })?;
+    match files::open_trusted(path, files::Access::Read) {
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(()),
         opened => opened.map(drop),
     }
