@@ -72,8 +72,10 @@ fn the_columns_and_the_statuses_of_the_reader() {
     );
     let sparse = status(r#""pane_id":"w1:p1","agent":"x""#);
     let stray = "{\"event\":\"pane_closed\",\"data\":{\"pane_id\":\"w1:p1\"}}\nnot json\n[1]\n";
-    let lines = format!("{ACK}{full}{stray}{sparse}");
-    let columns = "@subscribed\nw1:p1\tw1\tblocked\ta b c\nw1:p1\t\t\tx\n";
+    // A pane that was not asked for is the caller's to skip.
+    let other = status(r#""pane_id":"w9:p9","workspace_id":"w9","agent_status":"idle""#);
+    let lines = format!("{ACK}{full}{stray}{sparse}{other}");
+    let columns = "@subscribed\nw1:p1\tw1\tblocked\ta b c\nw1:p1\t\t\tx\nw9:p9\tw9\tidle\t\n";
     type Talk = Box<dyn FnOnce(UnixStream) + Send>;
     let say = |text: String, stays: bool| -> Talk {
         Box::new(move |mut stream| {
