@@ -284,7 +284,10 @@ fn all_conditions_must_hold() {
     let value = record(&child.wait_with_output().unwrap());
     sandbox.track(value["ident"].as_str().unwrap());
     assert_eq!(value["status"], "ready");
-    assert!(sandbox.path("b").exists(), "it was ready before all conditions held");
+    assert!(
+        sandbox.path("b").exists(),
+        "it was ready before all conditions held"
+    );
 }
 
 #[test]
