@@ -67,7 +67,10 @@ const LAST_WORDS: Duration = Duration::from_millis(20);
 
 /// The tool's `main`.
 pub fn main() -> ExitCode {
-    records::tool::main::<Args>("eventwait", run)
+    // Reading the command line is in the time that a wait may take: a regular expression can be
+    // large.
+    let started = Instant::now();
+    records::tool::main::<Args>("eventwait", |args| run(args, started))
 }
 
 /// The command line of `eventwait`, for what is made of it: manual page, completions.
@@ -75,9 +78,13 @@ pub fn command() -> clap::Command {
     <Args as clap::CommandFactory>::command()
 }
 
-fn run(args: Args) -> Result<Status, Failure> {
-    let started = Instant::now();
+fn run(args: Args, started: Instant) -> Result<Status, Failure> {
     args.check().map_err(Failure::usage)?;
+    // Files may be on a mount that hangs, too.
+    let leaving = Arc::new(AtomicBool::new(false));
+    if let Leave::With(status) = end::leave(End::Deadline, args.all, false, &args.exit_code) {
+        end_at_last(started, args.timeout, status, &leaving);
+    }
     // Caught from the beginning: even a signal that comes at once ends with a summary.
     let interrupts = Interrupts::catch(&ENDING)?;
     let summary_file = args.summary.as_ref().and_then(Option::as_ref);
@@ -116,10 +123,6 @@ fn run(args: Args) -> Result<Status, Failure> {
         beat,
         awaited: awaited(&args),
     };
-    let leaving = Arc::new(AtomicBool::new(false));
-    if let Leave::With(status) = end::leave(End::Deadline, args.all, false, &args.exit_code) {
-        end_at_last(args.timeout, status, &leaving);
-    }
     let Outcome { end, offset } = match unknown {
         None => wait.run(),
         Some(why) => {
@@ -328,10 +331,12 @@ fn takes_more(limit: Duration) -> bool {
 
 /// Ends the process shortly after its deadline if it has not ended by then, whatever it is stuck
 /// in: room on stderr that another writer took first, a file server that does not answer.
-fn end_at_last(timeout: Duration, status: Status, leaving: &Arc<AtomicBool>) {
+fn end_at_last(started: Instant, timeout: Duration, status: Status, leaving: &Arc<AtomicBool>) {
     let leaving = Arc::clone(leaving);
     let watchdog = move || {
-        std::thread::sleep(timeout.saturating_add(AT_LAST));
+        let left = timeout.saturating_sub(started.elapsed());
+        // From now on, where nothing is left: one look is always wanted.
+        std::thread::sleep(left.saturating_add(AT_LAST));
         if !leaving.load(Ordering::SeqCst) {
             std::process::exit(status.code().into());
         }
