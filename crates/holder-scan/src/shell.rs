@@ -28,6 +28,9 @@ fn claims_within(text: &[u8], depth: usize) -> Vec<Found> {
             continue;
         }
         match kind_of_command(command) {
+            _ if *command == b"eval" && depth > 0 => {
+                found.extend(claims_within(&words[1..].join(&b' '), depth - 1));
+            }
             Kind::Shell if depth > 0 => match shell_text(words) {
                 Some((_, inner)) => found.extend(claims_within(inner, depth - 1)),
                 None => found.extend(in_words(words, None)),
@@ -258,6 +261,12 @@ mod tests {
             ("tmux new claude --session-id ID", 0),
             ("echo '--resume ID'", 0),
             ("bash -lc 'claude --resume ID'", 1),
+            ("while :; do eval 'claude -r ID'; done", 1),
+            (
+                "source x && eval 'holder-scan --session-id ID' < /dev/null",
+                0,
+            ),
+            ("eval claude -r ID", 1),
             ("# claude --resume ID", 0),
             ("claude --resume ID --fork-session", 0),
         ];
