@@ -62,6 +62,10 @@ fn words_that_are_no_identities() {
     // A pane without an identity is nothing to be verified.
     assert_eq!(ask(&sandbox, &["--tmux", "%0"]).status.code(), Some(2));
     let (_child, ident) = sandbox.sleeper();
+    for socket in ["--tmux-socket", "--herdr-socket", "--kitty-socket"] {
+        let output = ask(&sandbox, &[socket, "", &ident.to_string()]);
+        assert_eq!(output.status.code(), Some(2), "{socket}");
+    }
     let two = ["--tmux", "%0", "--herdr", "w1:p1", &ident.to_string()];
     assert_eq!(ask(&sandbox, &two).status.code(), Some(2));
 }

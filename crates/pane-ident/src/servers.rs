@@ -6,6 +6,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
+use clap::builder::{OsStringValueParser, TypedValueParser};
 use mux::{Herdr, Kitty, Listing, Multiplexer, Silence, Tmux, tmux};
 use process::Here;
 use records::Deadline;
@@ -65,15 +66,15 @@ impl ServerKey {
 #[command(next_help_heading = "Multiplexers")]
 pub struct ServerArgs {
     /// The tmux server, as its options -L and -S take it
-    #[arg(long, value_name = "NAME|PATH")]
+    #[arg(long, value_name = "NAME|PATH", value_parser = socket())]
     pub tmux_socket: Option<OsString>,
 
     /// The herdr server; else HERDR_SOCKET_PATH, else the session's
-    #[arg(long, value_name = "PATH")]
+    #[arg(long, value_name = "PATH", value_parser = socket())]
     pub herdr_socket: Option<OsString>,
 
     /// The kitty; else KITTY_LISTEN_ON
-    #[arg(long, value_name = "ADDRESS")]
+    #[arg(long, value_name = "ADDRESS", value_parser = socket())]
     pub kitty_socket: Option<OsString>,
 
     /// The tmux to run, instead of the one on PATH
@@ -83,6 +84,16 @@ pub struct ServerArgs {
     /// The kitten to run, instead of the one on PATH
     #[arg(long, value_name = "FILE")]
     pub kitten_bin: Option<OsString>,
+}
+
+/// A server by its name, path or address. Of an empty one, as a script with an unset variable gives
+/// it, it would be found that no server is running there.
+fn socket() -> impl TypedValueParser<Value = OsString> {
+    let is_named = |socket: OsString| match socket.is_empty() {
+        true => Err("it is empty"),
+        false => Ok(socket),
+    };
+    OsStringValueParser::new().try_map(is_named)
 }
 
 impl ServerArgs {
