@@ -80,11 +80,15 @@ pub fn runs_the_same(exe: Option<&str>, argv: Option<&[String]>, now: &Program) 
 }
 
 /// Whether `recorded` is one of the paths in `now`, in either form: as it is written, or with its
-/// symbolic links resolved. Resolving is given up at the deadline, since the path may lie on a
+/// symbolic links resolved. A relative one is only compared as it is written: the folder that it
+/// was relative to is not known, and is not the caller's. Resolving is given up at the deadline, since the path may lie on a
 /// mount that hangs.
 pub fn is_same_path(recorded: &str, now: &[&str], deadline: Deadline) -> bool {
     if now.contains(&recorded) {
         return true;
+    }
+    if !Path::new(recorded).is_absolute() {
+        return false;
     }
     let resolved = |path: &str| {
         let (send, receive) = mpsc::channel();
@@ -166,5 +170,9 @@ mod tests {
         assert!(!is_same_path("/not/there", &[real], soon));
         assert!(is_same_path("/not/there", &["/not/there"], soon));
         assert!(!is_same_path(real, &[], soon));
+        let here = std::env::current_dir().unwrap();
+        for relative in [".", "../.", ""] {
+            assert!(!is_same_path(relative, &[here.to_str().unwrap()], soon));
+        }
     }
 }
