@@ -128,3 +128,29 @@ fn a_folder_that_is_not_there_is_a_failure() {
     assert_eq!(output.status.code(), Some(125), "{output:?}");
     assert!(said(&output).contains("missing"), "{output:?}");
 }
+
+#[test]
+fn a_start_on_a_marker_that_was_left_is_not_stranded_of_the_old_death() {
+    let scene = Scene::new();
+    let old = scene.start(&["sh", "-c", "sleep 600 & echo $! >child; wait"]);
+    let child = pids(&scene, "child", 1)[0];
+    scene.track_pid(child);
+    kill(old.guard);
+    until_dead(old.guard);
+    kill(old.pid);
+    until_dead(old.pid);
+    // The old leader may be a zombie still: then its number is its own, and its child is named.
+    let new = scene.start(&["sleep", "600"]);
+    let announced = scene.announced();
+    let death = &announced[0];
+    assert_eq!((announced.len(), &death["by"]), (1, &"sweep".into()));
+    assert_eq!(death["ident"], old.record["ident"]);
+    let stranded: Vec<i32> = death["stranded"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|named| number(named, "pid"))
+        .collect();
+    assert_eq!(stranded, [child]);
+    assert!(lives(new.pid));
+}

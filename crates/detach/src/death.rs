@@ -162,8 +162,10 @@ impl Left {
         let live = |entry: &&Entry| entry.pid != leader && !entry.state.is_zombie();
         let entries = table.entries().iter();
         let members = entries.filter(live).filter(|entry| is_member(entry));
-        // What an earlier run has left is older than this run.
-        let adopted = own.map(|own| {
+        // Orphans of the leader can only have been given to its own parent. What an earlier run has
+        // left is older than this run.
+        let child = own.filter(|own| own.ppid == Pid::own().get());
+        let adopted = child.map(|own| {
             let children = table.entries().iter().filter(|entry| {
                 entry.ppid == Pid::own().get() && entry.pid != leader && entry.start >= own.start
             });
