@@ -154,3 +154,19 @@ fn thousands_of_rows_are_one_scan() {
     let dead = |row: &Value| row["holding"]["state"] == "dead";
     assert!(joined.records[..10_000].iter().all(dead));
 }
+
+#[test]
+fn a_row_of_the_session_that_the_caller_runs_in_is_alive() {
+    let sandbox = Sandbox::new();
+    let id = new_id();
+    let line = "echo \"{\\\"session_id\\\":\\\"$ID\\\"}\" | holder-scan --registry -; :";
+    let state = |name: &str, arguments: &[&str]| {
+        let mut command = sandbox.bash(line);
+        command.arg0(name).args(arguments).env("ID", &id);
+        let joined = Scanned::of(command.output().unwrap());
+        joined.records[0]["holding"]["state"].clone()
+    };
+    assert_eq!(state("claude", &["x", "--resume", &id]), "alive");
+    let config = format!("{{\"args\":[\"--resume\",\"{id}\"]}}");
+    assert_eq!(state("bash", &["x", &config]), "dead", "it would start one");
+}

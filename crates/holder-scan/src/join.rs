@@ -7,6 +7,7 @@ use records::Record;
 use serde::Serialize;
 
 use crate::claimed::{self, Member};
+use crate::claims::Claim;
 use crate::id;
 use crate::snapshot::Snapshot;
 use crate::tree;
@@ -95,10 +96,13 @@ impl<'a> Join<'a> {
         let mut sessions: HashMap<Vec<u8>, Vec<Pid>> = HashMap::new();
         let members = claimed::members(snapshot);
         for member in &members {
-            if snapshot.family.contains(&member.row.pid) {
-                continue;
-            }
-            for claim in member.current() {
+            let is_family = snapshot.family.contains(&member.row.pid);
+            let is_above = snapshot.ancestors.contains(&member.row.pid);
+            // An agent that the caller runs in holds its session; what only starts one may be the
+            // caller's own command line.
+            let counts =
+                |claim: &&Claim| !is_family || (is_above && !claim.evidence.by.is_carried());
+            for claim in member.current().filter(counts) {
                 let pids = sessions.entry(key(&claim.id)).or_default();
                 if pids.last() != Some(&member.row.pid) {
                     pids.push(member.row.pid);
