@@ -170,3 +170,37 @@ fn a_row_of_the_session_that_the_caller_runs_in_is_alive() {
     let config = format!("{{\"args\":[\"--resume\",\"{id}\"]}}");
     assert_eq!(state("bash", &["x", &config]), "dead", "it would start one");
 }
+
+#[test]
+fn what_a_table_does_not_say_is_null() {
+    let sandbox = Sandbox::new();
+    let id = new_id();
+    let row =
+        json!({"pid": 7, "argv": ["claude", "--session-id", id], "argv_cut": true, "lossy": true});
+    let line = format!("{row}\n");
+    let judged = scan_input(
+        &sandbox,
+        &["--session-id", &id, "--from", "-"],
+        line.as_bytes(),
+    );
+    let holder = judged.holder(7);
+    for key in ["ident", "ppid", "pgid", "sid", "uid", "name", "state"] {
+        assert_eq!(holder.get(key), Some(&Value::Null), "{key}");
+    }
+    for key in ["foreground", "exe", "cwd", "tty", "age_ms"] {
+        assert_eq!(holder.get(key), Some(&Value::Null), "{key}");
+    }
+    assert_eq!(
+        (&holder["argv_cut"], &holder["lossy"]),
+        (&json!(true), &json!(true))
+    );
+
+    let wrong = format!("{line}\n{{\"pid\":8,\"argv\":\"claude\"}}\n");
+    let judged = scan_input(
+        &sandbox,
+        &["--session-id", &id, "--from", "-"],
+        wrong.as_bytes(),
+    );
+    assert_eq!((judged.verdict(), judged.code()), ("foreign", 65));
+    assert!(said(&judged.output).contains("standard input: line 3: "));
+}

@@ -212,3 +212,21 @@ fn a_terminal() {
         assert_eq!(held.holders()[0]["foreground"], true);
     }
 }
+
+#[test]
+fn a_path_that_is_no_text_makes_the_record_lossy() {
+    use std::os::unix::ffi::OsStrExt as _;
+    let sandbox = Sandbox::new();
+    let path = sandbox.path("").join(std::ffi::OsStr::from_bytes(b"a\xff"));
+    let file = std::fs::File::create(&path).unwrap();
+    let child = idle_with(&sandbox, "x", &[], |command| {
+        command.stderr(file);
+    });
+    let mut command = sandbox.tool("holder-scan");
+    command.arg("--file").arg(&path);
+    let held = Scanned::of(command.output().unwrap());
+    let holder = held.holder(pid(&child));
+    assert_eq!(holder["lossy"], true);
+    let shown = holder["evidence"][0]["path"].as_str().unwrap();
+    assert!(shown.ends_with("a\u{fffd}"), "{shown}");
+}
