@@ -63,7 +63,7 @@ pub struct Store {
 
 impl Store {
     /// The sessions of `agent` as the environment of the agent to be launched has them, seen from
-    /// `cwd`.
+    /// `cwd`. A variable with a relative path is relative to that, where the agent begins.
     ///
     /// # Errors
     ///
@@ -75,7 +75,7 @@ impl Store {
         deadline: Deadline,
     ) -> Result<Store, String> {
         if let Some((agent, root)) = agent.moved(environment) {
-            return Ok(Store::at(&agent, root, cwd, deadline));
+            return Ok(Store::at(&agent, Path::new(cwd).join(root), cwd, deadline));
         }
         let root = agent.root(environment);
         if root.is_none() && agent.transcripts.is_some() {
@@ -84,6 +84,7 @@ impl Store {
                 agent.name
             ));
         }
+        let root = root.map(|root| Path::new(cwd).join(root));
         let mut store = Store::at(agent, root.unwrap_or_default(), cwd, deadline);
         if let Some(Transcripts::Sqlite(table)) = &agent.transcripts {
             let name = table.path_variable.as_deref();

@@ -345,6 +345,15 @@ fn transcripts_that_a_variable_has_moved() {
     let elsewhere = [(Conversational, Some(false), Some(1))];
     assert_eq!(found(&home, &named, A1), elsewhere);
     assert_eq!(found(&home, &named, B2), ours);
+    // A relative path is the agent's own, who begins in the directory.
+    home.write(&format!("w/c/projects/mine/{B2}.jsonl"), &user(&home.cwd()));
+    let relative = [&named[..], &[("CLAUDE_CONFIG_DIR", "c")]].concat();
+    assert_eq!(found(&home, &relative, B2), ours);
+    home.write(
+        &format!("w/c/projects/{usual}/{A1}.jsonl"),
+        &user(&home.cwd()),
+    );
+    assert_eq!(found(&home, &relative[2..], A1), ours);
     // One directory has the sessions of several.
     home.write(
         &format!(".claude/projects/mine/{A1}.jsonl"),
