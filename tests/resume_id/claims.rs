@@ -142,6 +142,29 @@ fn a_claim_that_changed_hands_is_not_passed_on() {
 }
 
 #[test]
+fn a_claim_in_a_relative_directory() {
+    let home = Home::new();
+    let (_sleeper, ident) = home.sandbox.sleeper();
+    let decision = home.decision(A1, &["--claim", "claims", "--claimant", &ident.to_string()]);
+    // Wherever it is followed, it names the same file.
+    let follow = || {
+        let mut command = home.tool(&["--exec", "--decision", "-"]);
+        command.current_dir(home.path(""));
+        crate::home::with_input(command, &format!("{decision}\n"))
+    };
+    let followed = follow();
+    assert_eq!(followed.status.code(), Some(0), "{}", said(&followed));
+    assert_eq!(home.calls().len(), 1);
+    // One that is gone is not made again.
+    let claims = home.path("w/claims");
+    std::fs::remove_dir_all(&claims).unwrap();
+    let refused = follow();
+    assert_eq!(refused.status.code(), Some(1), "{}", said(&refused));
+    assert!(!claims.exists());
+    assert_eq!(home.calls().len(), 1);
+}
+
+#[test]
 fn a_recycled_pid_does_not_keep_a_claim() {
     let home = Home::new();
     // In a pid namespace of its own, a pid is handed out again on purpose. (The first bash there is

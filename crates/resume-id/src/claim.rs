@@ -5,6 +5,7 @@
 //! that has the name.
 
 use std::fs::DirBuilder;
+use std::io::ErrorKind;
 use std::os::unix::fs::DirBuilderExt;
 use std::path::{Path, PathBuf};
 
@@ -58,13 +59,15 @@ pub fn claimant(word: &str, here: &Here) -> Result<Identity, Failure> {
     Ok(handle.ident().clone())
 }
 
-/// The file of a claim on the session `id` of `agent` in the directory `dir`.
+/// The file of a claim on the session `id` of `agent` in the directory `dir`: absolute, since the
+/// decision that names it may be followed from elsewhere.
 pub fn path(dir: &Path, agent: &Agent, id: &str) -> PathBuf {
     let id = if agent.shape.ignores_case() {
         id.to_ascii_lowercase()
     } else {
         id.to_owned()
     };
+    let dir = std::path::absolute(dir).unwrap_or_else(|_| dir.to_owned());
     dir.join(sha256_hex(format!("{}\0{id}", agent.name).as_bytes()))
 }
 
@@ -81,9 +84,7 @@ impl Locked {
         }
         match files::lock(path, deadline) {
             Ok(file) => Ok(Locked { file }),
-            Err(error) if error.kind() == std::io::ErrorKind::TimedOut => {
-                Err(Failure::unknown(error))
-            }
+            Err(error) if error.kind() == ErrorKind::TimedOut => Err(Failure::unknown(error)),
             Err(error) => Err(error.into()),
         }
     }
@@ -172,6 +173,9 @@ pub fn pass_on(note: &Record<'_>, here: &Here, deadline: Deadline) -> Result<(),
         .parse()
         .map_err(|error| Failure::unknown(format_args!("the decision's claim: {error}")))?;
     let own = here.open(Pid::own()).map_err(Failure::unknown)?;
+    if std::fs::symlink_metadata(&file).is_err_and(|e| e.kind() == ErrorKind::NotFound) {
+        return Err(Failure::no("the claim on the session is gone"));
+    }
     let locked = Locked::open(&file, deadline)?;
     let content = locked.file.read(MAX)?;
     let record = Record::parse(content.trim_ascii()).ok();
