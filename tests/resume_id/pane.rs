@@ -41,7 +41,8 @@ impl Kept {
         assert!(Command::new("mkfifo").arg(fifo).status().unwrap().success());
         let (_, rest) = README.split_once("\nkeep() (").expect("the loop");
         let (body, _) = rest.split_once("\n)\n").expect("its end");
-        let text = format!("keep() ({body}\n)\nmkdir -p \"$HOME/claims\"\nkeep \"$HOME/row\"\n");
+        // As many systems have it: what a user makes, his group may write to.
+        let text = format!("umask 002\nkeep() ({body}\n)\nkeep \"$HOME/row\"\n");
         home.sandbox.script("loop", &text);
         let (cwd, row) = (home.cwd(), &id);
         home.write(
