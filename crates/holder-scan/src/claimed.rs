@@ -208,8 +208,16 @@ fn stale_claims(members: &[Member<'_>], at: usize) -> Vec<usize> {
                 .filter(|front| front.parent == Some(at) && front.is_agent(member.program.agent))
                 .any(|front| front.claims.iter().any(|other| is(&other.id)) && !front.holds(&is)),
             None => {
+                // An agent that a supervisor of several sessions has started for another of them
+                // says nothing of this one; of what shell text names one is run after the other.
+                let in_text = claim.evidence.by == By::ArgvShell;
+                let is_named = |other: &Claim| {
+                    let mut named = member.claims.iter();
+                    !in_text && named.any(|own| own.id.eq_ignore_ascii_case(&other.id))
+                };
                 let mut others = below.clone().flat_map(Member::current);
-                others.any(|other| other.is_id) && !below.clone().any(|front| front.holds(&is))
+                others.any(|other| other.is_id && !is_named(other))
+                    && !below.clone().any(|front| front.holds(&is))
             }
         }
     };

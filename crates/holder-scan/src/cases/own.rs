@@ -241,6 +241,24 @@ fn a_supervisor_of_several_sessions_is_never_own() {
 }
 
 #[test]
+fn a_supervisor_waits_for_one_of_its_sessions() {
+    let agent = |id: &str| process(101, 100, json!(["claude", "--session-id", id]));
+    let several = json!({"sessions": [{"args": ["--resume", A]}, {"args": ["--resume", B]}],
+                         "cwd": "/w/app", "env": {"NAME": "main"}});
+    let rows = [process(100, 1, wrapper(&several)), agent(B)];
+    assert_eq!(told(&rows, &question(A)), "Foreign 100 Foreign");
+    let rows = [process(100, 1, wrapper(&several)), agent(C)];
+    assert_eq!(told(&rows, &question(A)), "Mention 100 Free");
+    let text = format!("claude --resume {A} || claude --session-id {B}");
+    let rows = [process(100, 1, json!(["sh", "-c", text])), agent(B)];
+    assert_eq!(
+        told(&rows, &question(A)),
+        "Mention 100 Free",
+        "one after the other"
+    );
+}
+
+#[test]
 fn own_by_record_is_own_by_tree() {
     let ident =
         |pid: i32| format!("linux:f7473ef0-6a4b-4a8f-abe8-72c5ed7385cf:4026531836:{pid}:77:0");
