@@ -23,7 +23,7 @@ _eventwait() {
 
     case "${cmd}" in
         eventwait)
-            opts="-t -o -H -q -h -V --socket --herdr --tmux --follow --stdin --exit --path --connect --cmd --send --ack --herdr-socket --on --no-initial --pane --tmux-socket --tmux-bin --from --gone --every --pid --match --line --count --all --timeout --max-line --beat --beat-every --ack-line --summary --exit-code --output --sh --human --quiet --help --version"
+            opts="-t -o -H -q -h -V --socket --herdr --tmux --follow --stdin --exit --path --connect --cmd --send --ack --herdr-socket --on --no-initial --pane --tmux-socket --tmux-bin --from --gone --every --full-argv --pid --match --line --count --all --timeout --max-line --beat --beat-every --ack-line --summary --exit-code --output --sh --human --quiet --help --version"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 1 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0

@@ -32,6 +32,7 @@ complete -c eventwait -l tmux -d 'What tmux notifies a control client of, and th
 complete -c eventwait -l stdin -d 'Each line of standard input'
 complete -c eventwait -l no-initial -d 'With --herdr: leave out the state at the start'
 complete -c eventwait -l gone -d 'With --path: until it does not exist'
+complete -c eventwait -l full-argv -d 'With --cmd: show its arguments whole, with the values below "env" in JSON arguments'
 complete -c eventwait -l all -d 'Print all matches until the deadline or the end'
 complete -c eventwait -l sh -d 'With -o: print the values as words for the shell\'s eval'
 complete -c eventwait -s H -l human -d 'Print an aligned line a record, for eyes'

@@ -27,6 +27,25 @@ fn a_command_is_run_until_it_succeeds() {
 }
 
 #[test]
+fn arguments_are_shown_without_secrets_and_cut_unless_all_is_wanted() {
+    let sandbox = Sandbox::new();
+    let secret = r#"{"env":{"TOKEN":"secret"}}"#;
+    let long = "x".repeat(5000);
+    let cmd = ["--cmd", "true", secret, &long];
+    let shown = |words: &[&str]| {
+        let waited = wait(&sandbox, &[words, &["--timeout", "20"], &cmd].concat());
+        waited.ended(0, "matched").records().remove(0)
+    };
+    let record = shown(&[]);
+    assert_eq!(record["argv"][1], r#"{"env":{"TOKEN":"…"}}"#);
+    assert!(record["argv"][2].as_str().unwrap().len() < 5000);
+    assert_eq!(record["argv_cut"], true);
+    let record = shown(&["--full-argv"]);
+    assert_eq!(record["argv"], serde_json::json!(["true", secret, long]));
+    assert_eq!(record["argv_cut"], false);
+}
+
+#[test]
 fn the_words_end_at_a_semicolon() {
     let sandbox = Sandbox::new();
     let words = [

@@ -126,6 +126,11 @@ pub struct Args {
     #[arg(hide_short_help = true)]
     pub every: Option<Duration>,
 
+    /// With --cmd: show its arguments whole, with the values below "env" in JSON arguments
+    #[arg(long, help_heading = "Of the sources")]
+    #[arg(hide_short_help = true)]
+    pub full_argv: bool,
+
     /// End when this process ends before a match
     #[arg(long, value_name = "PID|IDENT", help_heading = "Of the sources")]
     pub pid: Option<Operand>,
@@ -228,6 +233,7 @@ impl Args {
             ("--from", self.from.is_some(), "--follow", follow),
             ("--gone", self.gone, "--path", path),
             ("--every", self.every.is_some(), "--cmd", cmd),
+            ("--full-argv", self.full_argv, "--cmd", cmd),
         ];
         match table.iter().find(|(_, given, _, source)| *given && !source) {
             Some((option, _, source, _)) => Err(format!("{option} needs {source}")),
@@ -318,6 +324,7 @@ mod tests {
             "--stdin --gone --timeout 1",
             "--stdin --from start --timeout 1",
             "--stdin --send x --timeout 1",
+            "--stdin --full-argv --timeout 1",
             "--stdin --count 0 --timeout 1",
             "--stdin --count 2 --all --timeout 1",
             "--exit 0 --timeout 1",

@@ -213,6 +213,7 @@ fn source(args: &Args) -> Result<Box<dyn Source>, Failure> {
     } else {
         Box::new(source::cmd::Cmd::new(
             args.cmd.clone(),
+            args.full_argv,
             args.every.unwrap_or(PAUSE),
         )?)
     })

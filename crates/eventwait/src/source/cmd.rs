@@ -22,6 +22,8 @@ const DEATH: Duration = Duration::from_millis(50);
 /// A command that is run until it exits 0.
 pub struct Cmd {
     argv: Vec<OsString>,
+    /// Whether the arguments are shown whole.
+    full_argv: bool,
     every: Duration,
     running: Option<Helper>,
     /// Wakes when a child has ended.
@@ -48,9 +50,10 @@ impl Cmd {
     ///
     /// # Errors
     /// No descriptor is left.
-    pub fn new(argv: Vec<OsString>, every: Duration) -> std::io::Result<Cmd> {
+    pub fn new(argv: Vec<OsString>, full_argv: bool, every: Duration) -> std::io::Result<Cmd> {
         Ok(Cmd {
             argv,
+            full_argv,
             every,
             running: None,
             children: Interrupts::catch(&[Signal::SIGCHLD])?,
@@ -78,7 +81,8 @@ impl Cmd {
     }
 
     fn event(&self) -> Event {
-        let argv = Argv::new(self.argv.iter().map(|word| word.as_encoded_bytes()), false);
+        let words = self.argv.iter().map(|word| word.as_encoded_bytes());
+        let argv = Argv::new(words, self.full_argv);
         Event {
             v: 1,
             r#type: "event",
