@@ -257,12 +257,11 @@ fn count(text: &str) -> Result<u64, String> {
     records::number::in_range(text, 1..=u64::MAX)
 }
 
-/// A duration after which something is done again: with none in between, nothing else would be done.
+/// A duration after which something is done again. With none in between it is done as often as is
+/// good for anything, and does not keep a core busy.
 fn period(text: &str) -> Result<Duration, String> {
-    match duration::parse(text)? {
-        Duration::ZERO => Err("it must be more than 0".to_owned()),
-        period => Ok(period),
-    }
+    const SHORTEST: Duration = Duration::from_millis(10);
+    Ok(duration::parse(text)?.max(SHORTEST))
 }
 
 /// A number of bytes, with K, M or G for powers of 1024.
@@ -336,7 +335,6 @@ mod tests {
             "--herdr w1:p1 --on status,death --timeout 1",
             "--stdin --max-line 0 --timeout 1",
             "--stdin --beat-every 1 --timeout 1",
-            "--stdin --beat b --beat-every 0 --timeout 1",
             "--stdin --exit-code never=1 --timeout 1",
             "--stdin --match x --timeout 1",
             "--stdin --line ( --timeout 1",
