@@ -134,6 +134,14 @@ fn agents_of_ones_own() {
     assert_eq!(words(&record(&decide())["argv"]), "mine new x1");
     home.write("mine/x1.log", "{\"who\":\"me\"}\n");
     assert_eq!(words(&record(&decide())["argv"]), "mine go x1");
+    // Without a word of where its sessions are, the id is trusted, at the last moment too.
+    let blind =
+        r#"{"mine":{"command":"claude","ids":"discovered","shape":"id","resume":["go","{id}"]}}"#;
+    home.write(".config/muxutils/agents.json", blind);
+    let trusted = record(&decide());
+    assert_eq!(trusted["action"], "resume");
+    assert!(home.exec(&format!("{trusted}\n")).status.success());
+    assert_eq!(home.the_call(), "go x1");
     // A mistake names file, entry and key, and nothing is decided.
     home.write(
         ".config/muxutils/agents.json",

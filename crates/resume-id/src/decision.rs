@@ -269,7 +269,7 @@ impl<'a> Making<'a> {
         Artifact {
             path,
             state: match (self.disk, one) {
-                (Disk::Unreadable(_), _) => "unknown",
+                (Disk::Unreadable(_) | Disk::Untold, _) => "unknown",
                 (_, None) => "absent",
                 (_, Some(one)) => state_word(one),
             },

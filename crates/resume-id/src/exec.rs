@@ -211,6 +211,9 @@ fn last_look(
         "assign" => false,
         _ => return Ok(()),
     };
+    if agent.transcripts.is_none() {
+        return Ok(());
+    }
     let (Some(id), Some(root)) = (decision.str("session_id"), decision.str("artifact.root")) else {
         return Err(Failure::unknown(
             "not launched: the decision does not say which transcript it is about",

@@ -241,7 +241,10 @@ fn decide_once(args: &Args, table: &Table, environment: &Environment) -> Result<
         .as_ref()
         .map(|store| store.root().to_owned())
         .unwrap_or_default();
-    let disk = look_at_disk(store, &session, deadline);
+    let disk = match agent.transcripts {
+        Some(_) => look_at_disk(store, &session, deadline),
+        None => Disk::Untold,
+    };
     let claimant = args
         .claimant
         .as_deref()

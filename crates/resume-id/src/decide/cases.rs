@@ -6,7 +6,6 @@
 //! |---|---|---|
 //! | the transcript cannot be looked at | mint | `unknown`: a conversation is not given up because a disk was slow |
 //! | the transcript is gone, the id never verified | mint | `assign`: it was stopped at zero turns, and the id is free |
-//! | an agent whose sessions cannot be checked | resume on trust | an entry without transcripts has none: `assign` if it takes ids, else a beginning |
 //! | "skip resume" (`1`, and nothing else) | mint | `--session-id ''`: the caller says that there is no id, in a word of its own |
 //! | a retired agent | stop | wrong usage: it is not in the table; never the bare command |
 //! | the caller's own arguments choose a session | refuse | wrong usage, before anything is decided |
@@ -111,9 +110,29 @@ fn launches() {
             "unknown: the stored id",
         ),
         (
-            "nothing is known of an agent's transcripts",
-            claude().source(Source::Assigned),
+            "its transcripts cannot be looked for",
+            claude().untold(),
+            "resume: the stored id",
+        ),
+        (
+            "the same, and it makes its own ids",
+            World::of("agy").untold(),
+            "resume: the stored id",
+        ),
+        (
+            "the same, and nobody knows whether it took the id",
+            claude().untold().source(Source::Pending),
             "assign: the stored id",
+        ),
+        (
+            "the same, held by us, its agent dead",
+            claude().untold().held_by(&[Husk]),
+            "reclaim then resume, 1 stale: the stored id",
+        ),
+        (
+            "the same, and it keeps dying",
+            claude().untold().crashes(3),
+            "mint: a new id",
         ),
         (
             "resuming is to be skipped",
@@ -142,6 +161,11 @@ fn a_resume_has_no_prompt_and_a_beginning_has() {
     let mint = World::claude().without_id().decide();
     assert_eq!(mint.argv(), format!("claude --session-id {NEW} PROMPT"));
     assert_eq!(mint.fallback(), "");
+    let trusted = World::claude().untold().decide();
+    assert_eq!(trusted.argv(), resume.argv());
+    assert_eq!(trusted.fallback(), resume.fallback());
+    assert_eq!(trusted.key("artifact")["state"], "unknown");
+    assert_eq!(trusted.key("session_id_verified"), false);
     let stranger = World::claude().conversation().held_by(&[Foreign]).decide();
     assert_eq!(stranger.fallback(), "");
 }

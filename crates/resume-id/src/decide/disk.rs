@@ -13,6 +13,8 @@ pub enum Disk {
     Seen(Vec<Transcript>),
     /// They could not be looked at; the text says why.
     Unreadable(String),
+    /// The agent's entry does not say where they are.
+    Untold,
 }
 
 /// Rows 9 to 14, whoever holds the session.
@@ -26,6 +28,7 @@ pub(super) fn judge<'a>(told: &Told<'a>, disk: &'a Disk) -> Choice<'a> {
             let reason = format!("the agent's sessions cannot be read: {why}");
             return told.choice(Action::Unknown, reason);
         }
+        Disk::Untold => return on_trust(told),
     };
     match (ours(found), &found[..]) {
         (Some(one), _) => of_this_directory(told, one),
@@ -47,7 +50,7 @@ impl Disk {
     pub fn decisive(&self) -> Option<&Transcript> {
         match self {
             Disk::Seen(found) => ours(found).or(found.first()),
-            Disk::Unreadable(_) => None,
+            Disk::Unreadable(_) | Disk::Untold => None,
         }
     }
 }
@@ -103,6 +106,18 @@ fn of_this_directory<'a>(told: &Told<'a>, one: &Transcript) -> Choice<'a> {
         choice.reason.push_str(&note);
     }
     choice
+}
+
+/// The same for an agent of which nobody can look for transcripts: an id that it has been given, or
+/// has made, counts for a conversation. If it is none, the breaker finds out.
+fn on_trust<'a>(told: &Told<'a>) -> Choice<'a> {
+    let never_taken = told.agent.takes_ids() && told.session.source == Source::Pending;
+    if told.agent.resume.is_empty() || never_taken {
+        return absent(told);
+    }
+    let name = &told.agent.name;
+    let why = format!("where {name} keeps its sessions is not told, so the id is trusted");
+    told.choice(Action::Launch(Launch::Resume), why)
 }
 
 /// Row 10, and of row 13 what is absent.

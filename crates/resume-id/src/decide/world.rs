@@ -178,6 +178,13 @@ impl World {
         self
     }
 
+    /// Nobody knows where the agent keeps its sessions.
+    pub(super) fn untold(mut self) -> World {
+        self.agent.transcripts = None;
+        self.disk = Disk::Untold;
+        self
+    }
+
     /// The decision, as the record says it.
     pub(super) fn decide(&self) -> Said {
         let told = Told {
