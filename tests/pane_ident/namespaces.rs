@@ -1,10 +1,11 @@
 //! Other boots, other hosts, other namespaces, and numbers that are handed out again.
 
 use std::process::{Command, Stdio};
+use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
 
-use crate::stage::{Tmux, feed, judged, verify};
+use crate::stage::{Tmux, feed, judged, verify, verify_lines};
 use crate::support::{Sandbox, bin, handle, said, until, until_dead};
 
 const OTHER_BOOT: &str = "ffffffff-1f6b-4f0f-9d55-0b1b5a6c7d8e";
@@ -109,6 +110,20 @@ fn an_identity_of_ps_is_good_enough_to_refuse() {
     child.0.kill().unwrap();
     until_dead(pid);
     asked(start).is("gone", "process_ended");
+}
+
+/// `ps` is called for each such record, and no longer than there is time.
+#[test]
+fn identities_of_ps_have_the_deadline_of_the_call() {
+    let sandbox = Sandbox::new();
+    let (_child, ident) = sandbox.sleeper();
+    let host = process::Here::new().host().to_owned();
+    let record = json!({"ident": format!("lstart:{host}:0:{}:1764426381:0", ident.pid())});
+    let lines = format!("{record}\n").repeat(3000);
+    let started = Instant::now();
+    let output = verify_lines(&sandbox, &lines, &["--timeout", "1s"]);
+    assert!(started.elapsed() < Duration::from_secs(4), "{started:?}");
+    assert_eq!(output.status.code(), Some(3));
 }
 
 /// A script as init of a pid namespace, in a session of its own. `next PID` makes PID the next

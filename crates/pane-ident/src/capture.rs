@@ -70,10 +70,11 @@ pub fn run(args: &CaptureArgs) -> Result<Status, Failure> {
     let deadline = Deadline::after(args.timeout);
     let mut output = Output::new(&args.output, crate::HUMAN);
     output.set_deadline(deadline);
+    let limit = for_servers(deadline);
     let capture = Capture {
         args,
-        here: Here::new(),
-        deadline: for_servers(deadline),
+        here: Here::new().until(limit.instant()),
+        deadline: limit,
     };
     let interrupts = Interrupts::catch(&ENDING)?;
     // Before the pane is looked at, so that what is bound is as fresh as can be.

@@ -57,7 +57,7 @@ pub fn run(args: &ExecArgs) -> Result<Status, Failure> {
     let check = |last: &dyn Fn()| {
         let deadline = Deadline::after(CHECK);
         notice::during_or("the multiplexer", deadline, &interrupts, last, || {
-            binding.check(&here, args, deadline)
+            binding.check(args, deadline)
         })
     };
     let checked = Instant::now();
@@ -193,13 +193,14 @@ impl Binding {
         })
     }
 
-    fn check(&self, here: &Here, args: &ExecArgs, deadline: Deadline) -> Verdict {
+    fn check(&self, args: &ExecArgs, deadline: Deadline) -> Verdict {
         let wishes = Wishes {
             same_argv: args.same_argv,
             ..Wishes::default()
         };
         let claims = [&self.claim];
-        let found = verdicts(here, &claims, &wishes, &args.servers, deadline);
+        let here = Here::new().until(deadline.instant());
+        let found = verdicts(&here, &claims, &wishes, &args.servers, deadline);
         // One claim, one verdict.
         found.into_iter().next().unwrap_or_else(|| Verdict {
             state: State::Unknown,

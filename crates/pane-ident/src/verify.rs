@@ -228,9 +228,10 @@ fn filter(
         .iter()
         .filter_map(|asked| asked.claim.as_ref())
         .collect();
-    let here = Here::new();
+    let deadline = for_servers(deadline);
+    let here = Here::new().until(deadline.instant());
     let found = notice::during("the multiplexers", deadline, &interrupts, || {
-        settled(&here, &claims, args, &wishes, for_servers(deadline))
+        settled(&here, &claims, args, &wishes, deadline)
     })?;
     // From here on only output is waited for, which every signal may end.
     notice::release(interrupts);
@@ -336,10 +337,11 @@ fn operands(
         ancestor: args.ancestor,
         ..Wishes::default()
     };
-    let here = Here::new();
+    let deadline = for_servers(deadline);
+    let here = Here::new().until(deadline.instant());
     let references: Vec<&Claim> = claims.iter().collect();
     let found = notice::during("the multiplexers", deadline, &interrupts, || {
-        settled(&here, &references, args, &wishes, for_servers(deadline))
+        settled(&here, &references, args, &wishes, deadline)
     })?;
     notice::release(interrupts);
     for (ident, verdict) in args.idents.iter().zip(&found) {

@@ -23,6 +23,7 @@ pub struct Here {
     system: Option<System>,
     host: String,
     distrust: Option<String>,
+    until: Option<Instant>,
 }
 
 /// What is to be seen of one pid.
@@ -80,6 +81,16 @@ impl Here {
             system: System::read(Path::new("/proc")),
             host: hostname(),
             distrust: System::distrust(),
+            until: None,
+        }
+    }
+
+    /// The same, for looks that take no time after `deadline`: what has to be asked of `ps`, one
+    /// call a process, is unknown from then on.
+    pub fn until(self, deadline: Option<Instant>) -> Here {
+        Here {
+            until: deadline,
+            ..self
         }
     }
 
@@ -252,7 +263,13 @@ impl Here {
 
     /// What `ps` says; `None` where it knows no such process.
     fn lstart(&self, pid: Pid) -> Result<Option<Identity>, String> {
-        lstart::read(pid, &self.host, Instant::now() + PS_LIMIT)
+        let now = Instant::now();
+        let limit = now + PS_LIMIT;
+        let limit = self.until.map_or(limit, |until| until.min(limit));
+        if limit <= now {
+            return Err(format!("no time is left to ask ps of process {pid}"));
+        }
+        lstart::read(pid, &self.host, limit)
     }
 }
 
