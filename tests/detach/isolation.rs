@@ -50,10 +50,12 @@ fn signals_to_the_callers_group_do_not_reach_it() {
     ] {
         let sandbox = Sandbox::new();
         let mut caller = sandbox
-            .bash("detach --record r -- sleep 600 >/dev/null; sleep 601")
+            .bash("detach --record r -- sleep 600 >/dev/null; : >returned; sleep 601")
             .process_group(0)
             .spawn()
             .unwrap();
+        // The record is there earlier: a signal to detach itself would be another matter.
+        until("detach has returned", || sandbox.path("returned").exists());
         let pid = number(&record_in(&sandbox, "r"), "pid");
         killpg(RawPid::from_raw(caller.id() as i32), signal).unwrap();
         assert_eq!(caller.wait().unwrap().signal(), Some(signal as i32));

@@ -154,3 +154,49 @@ fn a_start_on_a_marker_that_was_left_is_not_stranded_of_the_old_death() {
     assert_eq!(stranded, [child]);
     assert!(lives(new.pid));
 }
+
+#[test]
+fn what_may_not_be_read_is_named_and_left() {
+    if !nix::unistd::geteuid().is_root() {
+        // Nobody else's files are at hand then; a file without permissions does as well.
+        let scene = Scene::new();
+        std::fs::write(scene.path("m.marker"), "{}\n").unwrap();
+        let mode = std::fs::Permissions::from_mode(0o000);
+        std::fs::set_permissions(scene.path("m.marker"), mode).unwrap();
+        let output = scene.sweep();
+        assert!(said(&output).contains("m.marker"), "{output:?}");
+        return;
+    }
+    let scene = Scene::new();
+    let one = scene.start(&["sleep", "600"]);
+    kill(one.guard);
+    kill(one.pid);
+    until_dead(one.guard);
+    until_dead(one.pid);
+    let mut command = scene.tool_as_user("detach");
+    let output = command
+        .args(["--sweep", ".", "--announce", "theirs"])
+        .output()
+        .unwrap();
+    assert_eq!(
+        (output.status.code(), output.stdout.len()),
+        (Some(0), 0),
+        "{output:?}"
+    );
+    assert!(said(&output).contains("m.marker"), "{output:?}");
+    assert!(scene.marker().exists() && !scene.path("theirs").exists());
+}
+
+#[test]
+fn without_a_guard_a_start_that_fails_leaves_no_marker() {
+    let scene = Scene::new();
+    let words = ["--marker", "m.marker", "--announce", "deaths"];
+    let mut command = scene.tool("detach");
+    let output = command
+        .args(words)
+        .arg("no-such-command-anywhere")
+        .output()
+        .unwrap();
+    assert_eq!(output.status.code(), Some(127), "{output:?}");
+    assert_eq!(std::fs::read_dir(scene.path("")).unwrap().count(), 0);
+}
