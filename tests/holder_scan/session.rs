@@ -242,7 +242,12 @@ fn ids_are_literal() {
     let unique = new_id();
     let held = format!("a|b.*[x] {unique}'\"");
     let agent = idle(&sandbox, "claude", &["--session-id", &held]);
-    assert_eq!(scan(&sandbox, &["--session-id", &held]).holders().len(), 1);
+    let twice = ["--session-id", &held, "--session-id", &held];
+    for question in [&twice[..2], &twice] {
+        let scanned = scan(&sandbox, question);
+        assert_eq!(scanned.holders().len(), 1, "{question:?}");
+        assert_eq!(scanned.scan()["holders"], 1);
+    }
     for other in [format!("a|c {unique}"), ".*".to_owned(), unique.clone()] {
         let free = scan(&sandbox, &["--session-id", &other]);
         assert_eq!(free.verdict(), "free", "{other}: {:?}", free.output);

@@ -10,6 +10,7 @@ use records::{Deadline, Failure, Output, Record, Status, say};
 use crate::args::{Args, OwnArgs, WhatArgs};
 use crate::bounded::bounded;
 use crate::criteria::{Criteria, Place};
+use crate::id::SessionId;
 use crate::join::{Join, Named};
 use crate::judge::{self, Finding, Judgement, Question, Verdict};
 use crate::live::{self, Request, Scope};
@@ -237,7 +238,7 @@ impl Call {
             )
         });
         let question = Question {
-            ids: self.args.what.session_id.clone(),
+            ids: distinct(&self.args.what.session_id),
             criteria,
             mentions: self.args.mentions,
             include_self: self.args.include_self,
@@ -324,6 +325,20 @@ impl Call {
             _ => Status::Unknown,
         }
     }
+}
+
+/// Each id once, as it is spelled first.
+fn distinct(ids: &[SessionId]) -> Vec<SessionId> {
+    let mut distinct: Vec<SessionId> = Vec::new();
+    for id in ids {
+        if !distinct
+            .iter()
+            .any(|known| known.is(id.as_str().as_bytes()))
+        {
+            distinct.push(id.clone());
+        }
+    }
+    distinct
 }
 
 /// What messages call the input `path`.
