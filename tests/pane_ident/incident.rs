@@ -53,6 +53,32 @@ fn the_true_owner_among_two_claimants() {
     }
 }
 
+/// A record from before there were identities looks like the owner's, and is not what comes out.
+#[test]
+fn the_true_owner_beside_a_record_without_identity() {
+    let sandbox = Sandbox::new();
+    let herdr = Herdr::start();
+    let (stale, owner) = recycled(&sandbox, &herdr);
+    let mut old = owner.clone();
+    old["ident"] = Value::Null;
+    old["task"] = json!("old");
+    let lines = format!("{old}\n{stale}\n{owner}\n");
+    let tasks = |lines: &str, words: &[&str]| {
+        let words = [words, &["--legacy", "cwd,label", "-o", "task"]].concat();
+        let output = verify_lines(&sandbox, lines, &words);
+        (
+            String::from_utf8(output.stdout).unwrap(),
+            output.status.code(),
+        )
+    };
+    let only = ["--only", "match"];
+    assert_eq!(tasks(&lines, &only), ("b\n".to_owned(), Some(0)));
+    assert_eq!(tasks(&lines, &[]), ("old\na\nb\n".to_owned(), Some(1)));
+    // Where nobody is bound to the pane, it is all that there is to go by.
+    let alone = format!("{old}\n{stale}\n");
+    assert_eq!(tasks(&alone, &only), ("old\n".to_owned(), Some(0)));
+}
+
 /// A worktree is removed where its task is gone for certain, and in no other case.
 #[test]
 fn a_worktree_is_not_removed_on_a_guess() {

@@ -1,9 +1,10 @@
 //! `verify`: records, or identities, with a verdict each.
 
+use std::collections::HashSet;
 use std::io;
 use std::time::Duration;
 
-use process::{ENDING, Here, Interrupts, ProcessRecord};
+use process::{ENDING, Here, Interrupts, Pid, ProcessRecord};
 use records::input::{Input, Lines};
 use records::{Deadline, Failure, Output, Record, Status, say, time};
 use serde::Serialize;
@@ -235,6 +236,7 @@ fn filter(
     })?;
     // From here on only output is waited for, which every signal may end.
     notice::release(interrupts);
+    let owned = owned(&found);
     let mut found = found.into_iter();
     for Asked { line, claim } in &lines {
         let verdict = match claim {
@@ -242,6 +244,10 @@ fn filter(
             None => None,
         };
         match verdict {
+            // A pane has one owner.
+            Some(verdict) if !args.only.is_empty() && is_outdone(&verdict, &owned) => {
+                tally.add(verdict.state);
+            }
             Some(verdict) => {
                 let record = Record::parse(line).map_err(Failure::failed)?;
                 put(&record, &verdict, args, output, tally)?;
@@ -252,6 +258,20 @@ fn filter(
         }
     }
     Ok(())
+}
+
+/// The panes' processes that a record is bound to.
+fn owned(found: &[Verdict]) -> HashSet<Pid> {
+    let bound = found.iter();
+    let bound = bound.filter(|v| v.reason == "same_process" && v.pane.is_some());
+    bound.filter_map(|v| Some(v.live.as_ref()?.pid)).collect()
+}
+
+/// Whether a record without identity is like a pane that another record is bound to, as the one
+/// that was made of the same folder before.
+fn is_outdone(verdict: &Verdict, owned: &HashSet<Pid>) -> bool {
+    let live = verdict.live.as_ref();
+    verdict.reason == "legacy_equal" && live.is_some_and(|live| owned.contains(&live.pid))
 }
 
 /// The records that are asked about.
