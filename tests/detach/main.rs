@@ -10,6 +10,7 @@ mod exec;
 mod foreground;
 mod guard;
 mod guarded;
+mod guarded_wait;
 mod isolation;
 mod lock;
 mod ready;
