@@ -5,6 +5,7 @@
 #   make lint       formatting, clippy, shell scripts, manual pages
 #   make demo       the main job on real processes, in half a minute
 #   make soak       the long rounds of the races
+#   make bench      what the tools cost beside what they stand in for
 #   make test-agents  whether the released agents take the command lines that resume-id prints
 #   make man        manual pages and completions again, after a change of a command line
 #   make install    PREFIX=/usr/local DESTDIR=
@@ -17,13 +18,15 @@ TARGET  := $${CARGO_TARGET_DIR:-target}
 BIN     := $(TARGET)/release
 
 TOOLS := $(sort $(basename $(notdir $(wildcard crates/bin/*.rs))))
-SHELL_SCRIPTS := .ci/run $(wildcard tests/*.sh)
+SHELL_SCRIPTS := .ci/run $(wildcard tests/*.sh tests/*/*.sh)
 
 # The commands that the tests use on real processes, and the packages that have them.
 NEEDS := bash fish jq parallel ps python3 script setpriv socat sqlite3 ssh sshd strace tmux unshare zsh
 LINT_NEEDS := mandoc shellcheck
+APT_fuser := psmisc
 APT_jq := jq
 APT_mandoc := mandoc
+APT_pgrep := procps
 APT_ps := procps
 APT_python3 := python3
 APT_script := bsdutils
@@ -36,7 +39,7 @@ APT_strace := strace
 APT_tmux := tmux
 APT_unshare := util-linux
 
-.PHONY: all build release test test-agents lint demo soak man dist clean needs lint-needs
+.PHONY: all build release test test-agents bench lint demo soak man dist clean needs lint-needs
 all: release
 
 build:
@@ -73,6 +76,10 @@ soak: needs
 # part of the tests, since they come from outside and change.
 test-agents: build need-npm need-tmux
 	tests/agents.sh "$(TARGET)/debug"
+
+bench: release need-pgrep need-lsof need-fuser need-python3
+	PATH="$$(cd "$(BIN)" && pwd):$$PATH" tests/holder_scan/bench.sh
+	PATH="$$(cd "$(BIN)" && pwd):$$PATH" tests/eventwait/bench.sh
 
 lint: lint-needs
 	$(CARGO) fmt --all --check
