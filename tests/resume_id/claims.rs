@@ -5,7 +5,7 @@ use std::process::{Child, Command, Stdio};
 use serde_json::json;
 
 use crate::home::{A1, Home};
-use crate::support::{Killed, record, said};
+use crate::support::{Killed, record, said, until};
 
 /// A launcher: a shell that claims the session for itself and becomes what is decided.
 fn launcher(home: &Home, claims: &str) -> Child {
@@ -25,13 +25,21 @@ fn fifty_pairs_at_the_same_moment() {
     // An agent that is there until the pair has been told.
     home.sandbox.script(
         "bin/claude",
-        "#!/bin/sh\necho \"$$ x x $*\" >>\"$HOME/called\"\nexec sleep 0.2\n",
+        "#!/bin/sh\necho \"$$ x x $*\" >>\"$HOME/called\"\n\
+         until [ -e \"$HOME/told\" ]; do sleep 0.01; done\n",
     );
     for pair in 0..50 {
-        let _ = std::fs::remove_file(home.path("called"));
+        for left in ["called", "told"] {
+            let _ = std::fs::remove_file(home.path(left));
+        }
         let claims = home.path(&format!("claims-{pair}"));
         let claims = claims.to_str().unwrap();
         let mut both = [launcher(&home, claims), launcher(&home, claims)];
+        until("one is refused, or both are launched", || {
+            let mut ended = both.iter_mut().map(|one| one.try_wait().unwrap());
+            ended.any(|ended| ended.is_some()) || home.calls().len() > 1
+        });
+        home.write("told", "");
         for one in &mut both {
             one.wait().unwrap();
         }
@@ -96,7 +104,7 @@ fn the_agent_takes_the_claim_over() {
     let claims = home.path("claims");
     let claims = claims.to_str().unwrap();
     let mut child = Killed(launcher(&home, claims));
-    crate::support::until("the agent was called", || home.calls().len() == 1);
+    until("the agent was called", || home.calls().len() == 1);
     let agent: i32 = home.calls()[0].parse().unwrap();
     home.sandbox.track_pid(agent);
     let own = std::process::id().to_string();
