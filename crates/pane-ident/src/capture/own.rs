@@ -1,6 +1,7 @@
 //! The pane that this runs in: what the environment says, and whether that is still true.
 
 use std::ffi::{OsStr, OsString};
+use std::os::unix::ffi::OsStrExt;
 
 use super::{Binding, Capture};
 use crate::caller::Caller;
@@ -37,10 +38,9 @@ fn hints(env: impl Fn(&str) -> Option<OsString>) -> Vec<Hint> {
 
 /// The socket in `TMUX`, which is `SOCKET,SERVER_PID,SESSION`; the path itself may have commas.
 fn tmux_socket(tmux: &OsStr) -> Option<OsString> {
-    let text = tmux.to_str()?;
-    let (rest, _session) = text.rsplit_once(',')?;
-    let (socket, _pid) = rest.rsplit_once(',')?;
-    (!socket.is_empty()).then(|| socket.into())
+    let mut from_the_end = tmux.as_bytes().rsplitn(3, |&byte| byte == b',');
+    let socket = from_the_end.nth(2)?;
+    (!socket.is_empty()).then(|| OsStr::from_bytes(socket).to_owned())
 }
 
 impl Capture<'_> {
@@ -121,6 +121,10 @@ mod tests {
         for half in [&tmux[..1], &tmux[1..], &herdr[..1], &herdr[1..], &[]] {
             assert_eq!(hints_of(half), [], "{half:?}");
         }
-        assert_eq!(hints_of(&[("TMUX", "odd"), ("TMUX_PANE", "%5")]), []);
+        for odd in ["odd", "/s", "/s,1", ",1,0"] {
+            assert_eq!(hints_of(&[("TMUX", odd), ("TMUX_PANE", "%5")]), [], "{odd}");
+        }
+        let bytes = OsStr::from_bytes(b"/\xff,77,0");
+        assert_eq!(tmux_socket(bytes).unwrap(), OsStr::from_bytes(b"/\xff"));
     }
 }
