@@ -252,6 +252,37 @@ fn a_foreign_proc() {
     assert_eq!(text, "unknown\tforeign_proc\n");
 }
 
+/// Where there is no /proc at all, nobody is bound, nothing matches, and nothing is run.
+#[cfg(target_os = "linux")]
+#[test]
+fn no_proc() {
+    let sandbox = Sandbox::new();
+    let tmux = Tmux::start(&sandbox, "t");
+    let binding = tmux.capture("%0");
+    std::fs::write(sandbox.path("binding"), format!("{binding}\n")).unwrap();
+    let script = r#"
+        mount -t tmpfs none /proc || exit 9
+        "$0" verify -o verdict.state <binding; echo $?
+        "$0" verify -o verdict.state "$1"; echo $?
+        "$0" capture --pid "$2"; echo $?
+        "$0" capture --tmux %0 --tmux-socket "$PWD/t"; echo $?
+        "$0" exec --binding binding -- echo acted; echo $?
+    "#;
+    let output = Command::new("unshare")
+        .args(["-Urm", "sh", "-c", script])
+        .arg(bin("pane-ident"))
+        .arg(binding["ident"].as_str().unwrap())
+        .arg(binding["pid"].to_string())
+        .current_dir(sandbox.path(""))
+        .stdin(Stdio::null())
+        .output()
+        .unwrap();
+    let lines = String::from_utf8(output.stdout.clone()).unwrap();
+    let lines: Vec<&str> = lines.lines().collect();
+    let expected = ["unknown", "3", "unknown", "3", "3", "3", "122"];
+    assert_eq!(lines, expected, "{output:?}");
+}
+
 /// The pids that a server in a container names are other processes' numbers out here.
 #[test]
 fn a_server_in_another_namespace() {

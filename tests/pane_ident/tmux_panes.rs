@@ -240,6 +240,26 @@ fn several_servers_in_one_call() {
     assert_eq!(output.status.code(), Some(0));
 }
 
+#[test]
+fn a_thousand_records_and_one_look() {
+    let sandbox = Sandbox::new();
+    let tmux = Tmux::start(&sandbox, "t");
+    let panes = ["%0".to_owned(), tmux.window(&["cat"])];
+    let bindings = panes.map(|pane| format!("{}\n", tmux.capture(&pane)));
+    let counting = "#!/bin/sh\necho look >>looks\nexec tmux \"$@\"\n";
+    let counting = sandbox.script("counting", counting);
+    let words = [
+        "--tmux-bin",
+        counting.to_str().unwrap(),
+        "-o",
+        "verdict.state",
+    ];
+    let output = crate::stage::verify_lines(&sandbox, &bindings.concat().repeat(500), &words);
+    assert_eq!(output.stdout, "match\n".repeat(1000).as_bytes());
+    let looks = std::fs::read_to_string(sandbox.path("looks")).unwrap();
+    assert_eq!(looks, "look\n");
+}
+
 /// A pane whose process is replaced between two looks is looked at again, and never bound to a
 /// mix of two.
 #[test]
