@@ -124,7 +124,8 @@ impl Config {
     /// The working directories that the process has or was told, without a slash at the end, as
     /// they are and with links resolved.
     fn cwds(&self, row: &Row, resolve: &dyn Fn(&[u8]) -> Option<Vec<u8>>) -> Vec<Vec<u8>> {
-        let mut cwds: Vec<Vec<u8>> = row.cwd.iter().cloned().collect();
+        let own = row.cwd.as_deref().map(path::trimmed);
+        let mut cwds: Vec<Vec<u8>> = own.into_iter().map(<[u8]>::to_vec).collect();
         let told = self.arguments.iter().filter_map(|json| json.cwd.as_ref());
         for cwd in told.filter_map(|cwd| path::told(cwd, row.cwd.as_deref())) {
             cwds.extend(resolve(&cwd));

@@ -194,7 +194,8 @@ fn found(row: &Row, targets: &Targets) -> Vec<Evidence> {
     let arguments = argv.iter().enumerate();
     let named = arguments.clone().filter(|(_, argument)| asked(argument));
     found.extend(named.map(|(index, _)| Evidence::at(By::Arg, index)));
-    if let Some(cwd) = row.cwd.as_deref().filter(|cwd| targets.has_cwd(cwd)) {
+    let cwd = row.cwd.as_deref().map(path::trimmed);
+    if let Some(cwd) = cwd.filter(|cwd| targets.has_cwd(cwd)) {
         found.push(Evidence::open(By::Cwd, cwd, Some("cwd".to_owned())));
     }
     if targets.needs_cwd() && !Program::of(argv, row.exe.as_deref()).only_names() {

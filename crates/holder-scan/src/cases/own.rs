@@ -90,6 +90,7 @@ fn own_by_environment_and_directory_of_the_process_itself() {
     let main = json!({"NAME": "main"});
     let table = [
         (row(main.clone(), json!("/w/app")), "Own 100 Own"),
+        (row(main.clone(), json!("/w/app/")), "Own 100 Own"),
         (row(json!(["NAME"]), json!("/w/app")), "Foreign 100 Foreign"),
         (row(Value::Null, json!("/w/app")), "Foreign 100 Foreign"),
         (row(main.clone(), Value::Null), "Foreign 100 Foreign"),
