@@ -271,9 +271,16 @@ fn a_server_that_goes_has_said_nothing_of_its_panes() {
     let waiting = tmux.waiting(&["--match", "event=never"]);
     tmux.run(&["kill-server"]);
     waiting.finish().ended(1, "closed");
-    let waited = tmux.wait(&["--pane", "%0"]);
+    // One that is not there is not started: the user's configuration could do anything.
+    let started = tmux.sandbox.path("started");
+    let config = format!("run-shell 'touch {}'", started.display());
+    std::fs::write(tmux.sandbox.path(".tmux.conf"), config).unwrap();
+    let mut alone = command(&tmux.sandbox, &tmux.words(&["--pane", "%0"]));
+    alone.env("HOME", tmux.sandbox.path(""));
+    let waited = start(alone).finish();
     waited.ended(3, "unavailable").gone_at(ms(0));
     assert!(waited.stderr.contains("eventwait: tmux"), "{waited:?}");
+    assert!(!started.exists());
 }
 
 #[test]
