@@ -15,6 +15,9 @@ use rustix::process::Pid as RawPid;
 
 use crate::{exec, sys};
 
+/// How often one looks whether a group that got KILL is dead.
+const STEP: Duration = Duration::from_millis(1);
+
 /// What a helper did.
 #[derive(Debug)]
 pub struct Ran {
@@ -242,6 +245,27 @@ impl Helper {
         }
     }
 
+    /// KILL to the helper's group, and waits `patience` at most until everybody in it is dead.
+    pub fn end_soon(mut self, patience: Duration) {
+        let Some(group) = self.0.as_ref().map(raw_pid) else {
+            return;
+        };
+        self.kill();
+        let until = Instant::now() + patience;
+        while self.has_ended().is_ok_and(|ended| !ended) {
+            if Instant::now() >= until {
+                // It sleeps in the kernel and dies when it wakes. To collect it would be to wait.
+                std::mem::forget(self);
+                return;
+            }
+            std::thread::sleep(STEP);
+        }
+        let _ = self.end();
+        while Instant::now() < until && has_live_member(group) {
+            std::thread::sleep(STEP);
+        }
+    }
+
     /// KILL to what is left of the group, then the helper's status.
     ///
     /// # Errors
@@ -266,6 +290,21 @@ impl Drop for Helper {
             let _ = self.end();
         }
     }
+}
+
+/// Whether anybody in `group` lives. Those who have not been collected by whoever adopted them are
+/// dead all the same.
+fn has_live_member(group: RawPid) -> bool {
+    // The table is long, and mostly nobody is left at all.
+    if rustix::process::test_kill_process_group(group) == Err(Errno::SRCH) {
+        return false;
+    }
+    let mut reader = sys::Reader::new();
+    let pids = reader.pids().unwrap_or_default();
+    pids.into_iter().any(|pid| match reader.entry(pid) {
+        Ok(entry) => entry.pgid == group.as_raw_pid() && !reader.is_dead(&entry),
+        Err(_) => false,
+    })
 }
 
 #[cfg(test)]
@@ -345,6 +384,16 @@ mod tests {
         let error = run(&mut sh("trap '' TERM; sleep 61 & sleep 62"), deadline, 100).unwrap_err();
         assert!(matches!(error, HelperError::Deadline), "{error}");
         assert!(started.elapsed() < Duration::from_secs(10));
+    }
+
+    #[test]
+    fn a_group_is_ended_to_its_last_member() {
+        let streams = [Stdio::null(), Stdio::null(), Stdio::null()];
+        let words = ["sh", "-c", "sleep 64 & sleep 65 & exec sleep 66"].map(OsString::from);
+        let helper = Helper::start_words(&words, streams).unwrap();
+        let group = raw_pid(helper.0.as_ref().unwrap());
+        helper.end_soon(Duration::from_secs(20));
+        assert!(!has_live_member(group));
     }
 
     #[test]

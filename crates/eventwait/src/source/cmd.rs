@@ -150,21 +150,7 @@ impl Source for Cmd {
 
     fn stop(&mut self) {
         if let Some(running) = self.running.take() {
-            end_soon(running, DEATH);
+            running.end_soon(DEATH);
         }
-    }
-}
-
-/// KILL to a helper's group, and `patience` at most until the helper is dead.
-pub fn end_soon(helper: Helper, patience: Duration) {
-    helper.kill();
-    let until = Instant::now() + patience;
-    while helper.has_ended().is_ok_and(|ended| !ended) {
-        if Instant::now() >= until {
-            // It sleeps in the kernel and dies when it wakes. To collect it would be to wait.
-            std::mem::forget(helper);
-            return;
-        }
-        std::thread::sleep(Duration::from_millis(1));
     }
 }

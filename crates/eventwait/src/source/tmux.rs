@@ -18,7 +18,6 @@ use rustix::fs::OFlags;
 use rustix::io::Errno;
 use serde::Serialize;
 
-use super::cmd::end_soon;
 use super::control::{self, Data, Line, Listed, Reader};
 use super::exit::Watched;
 use super::{Source, Turn, Wakers};
@@ -107,8 +106,8 @@ impl TmuxEvents {
 
     fn attach(&mut self) -> io::Result<Client> {
         let mut command = self.tmux.command();
-        // The client must not decide how large the windows are.
-        command.args(["-C", "attach-session", "-f", "ignore-size"]);
+        // The client must not start a server (-N), nor decide how large the windows are.
+        command.args(["-N", "-C", "attach-session", "-f", "ignore-size"]);
         if let Some(target) = &self.target {
             command.arg("-t").arg(target);
         }
@@ -294,7 +293,7 @@ impl Client {
         if let Ok(length) = rustix::io::read(&self.stderr, &mut bytes) {
             self.said.extend_from_slice(&bytes[..length]);
         }
-        end_soon(self.helper, DEATH);
+        self.helper.end_soon(DEATH);
         String::from_utf8_lossy(&self.said).into_owned()
     }
 
