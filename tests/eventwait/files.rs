@@ -4,7 +4,7 @@ use std::fs::{self, File, OpenOptions};
 use std::io::Write;
 use std::path::Path;
 
-use crate::stage::{Waiting, command, cpu_of, ms, start, wait};
+use crate::stage::{AFTER, Waiting, command, cpu_of, ms, start, wait};
 use crate::support::{Sandbox, until};
 
 fn append(path: &Path, text: &str) {
@@ -71,16 +71,19 @@ fn the_offset_is_where_to_go_on() {
 #[test]
 fn a_file_may_appear_later() {
     let sandbox = Sandbox::new();
-    let waiting = start(command(
-        &sandbox,
-        &["--follow", "d/f", "--line", "ok", "--timeout", "20"],
-    ));
-    std::thread::sleep(ms(50));
+    let words = ["--follow", "d/f", "--line", "ok", "--timeout", "20"];
+    let words = [&words[..], &["--ack-line", "armed"]].concat();
+    let waiting = start(command(&sandbox, &words));
+    waiting.until_printed("armed\n");
+    let made = std::time::Instant::now();
     fs::create_dir(sandbox.path("d")).unwrap();
     append(&sandbox.path("d/f"), "first\nok\n");
     let waited = waiting.finish();
-    waited.ended(0, "matched").gone_at(ms(50));
-    assert_eq!((waited.stdout.as_str(), waited.count("seen")), ("ok\n", 2));
+    waited.ended(0, "matched").gone_after(made, AFTER);
+    assert_eq!(
+        (waited.stdout.as_str(), waited.count("seen")),
+        ("armed\nok\n", 2)
+    );
 }
 
 #[test]

@@ -3,7 +3,7 @@
 use std::io::Write;
 use std::process::Stdio;
 
-use crate::stage::{AFTER, Waited, command, later, ms, start, wait};
+use crate::stage::{AFTER, Waited, Waiting, command, later, ms, start, wait};
 use crate::support::{Sandbox, until};
 
 /// A wait over this input.
@@ -287,8 +287,12 @@ fn a_second_reader_of_the_same_input_does_not_hold_it_up() {
             std::thread::sleep(ms(15));
         }
     });
-    for waiting in waits {
-        waiting.finish().ended(124, "deadline").gone_at(ms(500));
+    // Each is watched to its end by itself.
+    let finish = |waiting: Waiting| std::thread::spawn(move || waiting.finish());
+    let ends: Vec<_> = waits.into_iter().map(finish).collect();
+    for end in ends {
+        let waited = end.join().unwrap();
+        waited.ended(124, "deadline").gone_at(ms(500));
     }
     talker.join().unwrap();
 }

@@ -4,8 +4,16 @@ use std::process::{Command, Stdio};
 
 use serde_json::Value;
 
-use crate::stage::{command, ms, start, wait};
+use crate::stage::{Waited, command, ms, start, wait};
 use crate::support::{Killed, Sandbox, until};
+
+/// The records behind the line that says that the wait is armed.
+fn records(waited: &Waited) -> Vec<Value> {
+    let lines = waited.stdout.lines().skip(1);
+    lines
+        .map(|line| serde_json::from_str(line).unwrap())
+        .collect()
+}
 
 fn sh(script: &str) -> Killed {
     let mut command = Command::new("/bin/sh");
@@ -107,25 +115,24 @@ fn of_several_any_is_enough_or_all() {
         .map(|child| child.0.id().to_string())
         .collect();
     let words: Vec<&str> = pids.iter().flat_map(|pid| ["--exit", pid]).collect();
+    let armed = ["--ack-line", "armed", "--timeout", "20"];
     let all = start(command(
         &sandbox,
-        &[&words[..], &["--all", "--timeout", "20"]].concat(),
+        &[&words[..], &armed, &["--all"]].concat(),
     ));
-    let any = start(command(
-        &sandbox,
-        &[&words[..], &["--timeout", "20"]].concat(),
-    ));
+    let any = start(command(&sandbox, &[&words[..], &armed].concat()));
+    all.until_printed("armed\n");
+    any.until_printed("armed\n");
     for (seen, at) in [1, 0, 2].into_iter().enumerate() {
         drop(children[at].0.stdin.take());
         until("the end is reported", || {
-            all.printed().lines().count() == seen + 1
+            all.printed().lines().count() == 1 + seen + 1
         });
     }
     let any = any.finish();
-    assert_eq!(any.ended(0, "matched").records()[0]["code"], 1);
+    assert_eq!(records(any.ended(0, "matched"))[0]["code"], 1);
     let all = all.finish();
-    let codes: Vec<Value> = all
-        .records()
+    let codes: Vec<Value> = records(&all)
         .iter()
         .map(|record| record["code"].clone())
         .collect();
