@@ -74,9 +74,12 @@ fn a_scan_that_is_killed_at_any_moment() {
     for round in 0..rounds(10) {
         for signal in ["KILL", "TERM"] {
             let delay = f64::from(round % 10) * 0.006;
+            // The reaper is there before the scan, which is what the number is of.
             let line = format!(
-                "scan > >(reap >reaped; echo $? >status) & sleep {delay}; kill -{signal} $!
-                 wait $!; echo $? >first; until [ -s status ]; do sleep 0.005; done"
+                "exec 4> >(reap >reaped; echo $? >status)
+                 holder-scan --session-id \"$id\" --own-arg wrapper.sh --own-cwd \"$PWD\" >&4 &
+                 exec 4>&-; sleep {delay}; kill -{signal} $!; wait $!
+                 until [ -s status ]; do sleep 0.005; done"
             );
             let _ = std::fs::remove_file(scene.sandbox.path("status"));
             scene.run(&line);
