@@ -345,6 +345,16 @@ mod tests {
     }
 
     #[test]
+    fn a_beat_is_never_without_a_pause() {
+        let every = |text: &str| {
+            let args = parse(&format!("--stdin --timeout 1 --beat b --beat-every {text}"));
+            args.unwrap().beat_every
+        };
+        assert_eq!(every("0"), Duration::from_millis(10));
+        assert_eq!(every("20ms"), Duration::from_millis(20));
+    }
+
+    #[test]
     fn sizes() {
         let table = [("1", 1), ("16M", 16 << 20), ("3k", 3072), ("1G", 1 << 30)];
         for (text, want) in table {
