@@ -1,7 +1,7 @@
 //! The job of `holder-scan`: to list the live processes that hold a session id, a file or a
 //! socket, the caller's own and others'.
 //!
-//! The judgement is a pure function of plain data, a [`snapshot::Snapshot`] of the process table,
+//! The judgement is a pure function of plain data, a `Snapshot` of the process table,
 //! wherever that came from.
 //!
 //! | room | what it knows |
