@@ -27,6 +27,29 @@ pub fn bin(tool: &str) -> &'static Path {
     })
 }
 
+/// Has whatever the tests start begin with the default signals. A shell that runs the tests with
+/// `&` has them ignore INT and QUIT, and what is ignored is inherited; what is caught, as from now
+/// on, is not.
+fn heed_signals() {
+    static ONCE: std::sync::Once = std::sync::Once::new();
+    ONCE.call_once(|| {
+        let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
+        let ignored = status.lines().find_map(|line| line.strip_prefix("SigIgn:"));
+        let ignored = ignored.and_then(|mask| u64::from_str_radix(mask.trim(), 16).ok());
+        for signal in [
+            Signal::SIGHUP,
+            Signal::SIGINT,
+            Signal::SIGQUIT,
+            Signal::SIGTERM,
+        ] {
+            if ignored.unwrap_or(0) & (1 << (signal as i32 - 1)) != 0 {
+                let flag = std::sync::Arc::default();
+                signal_hook::flag::register(signal as i32, flag).unwrap();
+            }
+        }
+    });
+}
+
 /// The folder of the tools, for a script's PATH.
 pub fn bin_dir() -> &'static Path {
     bin("detach").parent().unwrap()
@@ -42,6 +65,7 @@ pub struct Sandbox {
 
 impl Sandbox {
     pub fn new() -> Sandbox {
+        heed_signals();
         Sandbox {
             dir: tempfile::Builder::new().prefix("mux").tempdir().unwrap(),
             here: Here::new(),
