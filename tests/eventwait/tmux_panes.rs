@@ -261,7 +261,7 @@ fn a_pane_in_two_sessions_dies_once() {
     let waited = waiting.finish();
     assert_eq!(waited.ended(0, "deadline").count("matched"), 1);
     // Dead from the beginning, too.
-    let waited = tmux.wait_for("0.5", &words);
+    let waited = tmux.wait_for("2", &words);
     assert_eq!(waited.ended(0, "deadline").count("matched"), 1);
 }
 
