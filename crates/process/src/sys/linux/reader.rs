@@ -27,6 +27,10 @@ const EXEC_PAUSE: Duration = Duration::from_millis(1);
 /// The least room for a read. Some files of `/proc` come in pages.
 const MIN_READ: usize = 4096;
 
+/// The files of which one read gives as much as there is room for. Theirs are most of the reads of a
+/// scan, and the one that only says that there is no more is left away.
+const IN_ONE_PIECE: [&str; 2] = ["stat", "cmdline"];
+
 /// Reads processes, one at a time, into buffers that are used again and again.
 ///
 /// Bytes stay bytes, and each answer that could not be had says why.
@@ -212,20 +216,24 @@ impl Reader {
     pub(super) fn read(&mut self, pid: Pid, what: &str) -> Result<(), Unread> {
         self.locate(pid, what);
         self.bytes.clear();
-        self.read_all().map_err(|error| Unread::of(&error.into()))
+        self.read_all(IN_ONE_PIECE.contains(&what))
+            .map_err(|error| Unread::of(&error.into()))
     }
 
-    /// Reads the file at the present path. The standard library would ask for its size and
-    /// position first, which a file of `/proc` does not have, and that is half of the time.
-    fn read_all(&mut self) -> rustix::io::Result<()> {
+    /// Reads the file at the present path, of which a read that does not fill its room is the last
+    /// if it comes `in_one_piece`. The standard library would ask for its size and position first,
+    /// which a file of `/proc` does not have, and that is half of the time.
+    fn read_all(&mut self, in_one_piece: bool) -> rustix::io::Result<()> {
         let flags = OFlags::RDONLY | OFlags::CLOEXEC;
         let file = rustix::fs::open(self.path.as_str(), flags, Mode::empty())?;
         loop {
             if self.bytes.capacity() - self.bytes.len() < MIN_READ {
                 self.bytes.reserve(self.bytes.len().max(MIN_READ));
             }
+            let room = self.bytes.capacity() - self.bytes.len();
             match rustix::io::read(&file, spare_capacity(&mut self.bytes)) {
                 Ok(0) => return Ok(()),
+                Ok(read) if in_one_piece && read < room => return Ok(()),
                 Ok(_) | Err(Errno::INTR) => {}
                 Err(error) => return Err(error),
             }
