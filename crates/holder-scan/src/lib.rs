@@ -7,7 +7,7 @@
 //! | room | what it knows |
 //! |---|---|
 //! | `args` | the command line |
-//! | `live`, `glance`, `stores`, `targets`, `bounded` | how the live table becomes a snapshot |
+//! | `live`, `glance`, `stores`, `targets` | how the live table becomes a snapshot |
 //! | `table` | how a dump becomes one |
 //! | `snapshot` | what a snapshot is |
 //! | `id`, `names`, `program`, `claims`, `json`, `shell` | what the arguments of a process say |
@@ -19,7 +19,6 @@
 #![cfg_attr(test, allow(clippy::unwrap_used, clippy::expect_used, clippy::panic))]
 
 mod args;
-mod bounded;
 mod claimed;
 mod claims;
 mod criteria;

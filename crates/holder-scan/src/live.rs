@@ -8,11 +8,10 @@ use std::sync::Arc;
 use process::{Entry, Here, Pid, Reader, Sight, Table, own_family, terminal_name};
 use records::Deadline;
 
-use crate::bounded::bounded;
 use crate::glance::{Glance, Glancer};
 use crate::id::SessionId;
 use crate::judge::{Question, Resolve};
-use crate::look::Look;
+use crate::look::{Look, in_time};
 use crate::path;
 use crate::program::Program;
 use crate::snapshot::{Open, Row, Snapshot};
@@ -159,7 +158,7 @@ impl Scan<'_> {
         }
         let pids: HashSet<Pid> = self.glances.keys().copied().collect();
         let ids: Vec<SessionId> = question.ids.clone();
-        let found = bounded(self.request.deadline, move || {
+        let found = in_time(self.request.deadline, move || {
             stores::look(&homes, &pids, &ids)
         });
         match found {
@@ -394,7 +393,7 @@ impl Scan<'_> {
     fn finish(mut self) -> (Snapshot, Look) {
         self.look.processes = self.glances.len();
         let mut rows: Vec<Row> = self.rows.into_values().collect();
-        rows.sort_by_key(|row| row.pid);
+        Row::sort(&mut rows);
         let snapshot = Snapshot {
             rows,
             family: self.family,

@@ -1,6 +1,23 @@
 //! What a look was worth.
 
-use records::say;
+use std::time::Duration;
+
+use records::{Deadline, bounded, say};
+
+/// What a look at files is given where the call has no deadline.
+const OTHERWISE: Duration = Duration::from_secs(5);
+
+/// What `look` gives, if the files that it is at answer in time.
+pub fn in_time<T: Send + 'static>(
+    deadline: Deadline,
+    look: impl FnOnce() -> T + Send + 'static,
+) -> Option<T> {
+    let deadline = match deadline.left() {
+        Some(_) => deadline,
+        None => Deadline::after(OTHERWISE),
+    };
+    bounded(deadline, look).ok().flatten()
+}
 
 /// How much of the table could be read.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]

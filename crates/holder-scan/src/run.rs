@@ -8,13 +8,12 @@ use records::input::{BadLine, Input, Lines, Timed};
 use records::{Deadline, Failure, Output, Record, Status, say};
 
 use crate::args::{Args, OwnArgs, WhatArgs};
-use crate::bounded::bounded;
 use crate::criteria::{Criteria, Place};
 use crate::id::SessionId;
 use crate::join::{Join, Named};
 use crate::judge::{self, Finding, Judgement, Question, Verdict};
 use crate::live::{self, Request, Scope};
-use crate::look::Look;
+use crate::look::{Look, in_time};
 use crate::path;
 use crate::record::{Asked, HUMAN, Holder, ProcessEntry, Scan, What, millis};
 use crate::snapshot::Snapshot;
@@ -204,7 +203,7 @@ impl Call {
         }
         let name = name_of(path);
         let path = path.to_owned();
-        let file = bounded(self.deadline, move || std::fs::File::open(path))
+        let file = in_time(self.deadline, move || std::fs::File::open(path))
             .ok_or_else(|| Failure::unknown(format_args!("{name}: does not answer in time")))?
             .map_err(|error| Failure::unknown(format_args!("{name}: {error}")))?;
         let mut lines = Lines::new(name, Timed::new(file, self.deadline));
@@ -222,7 +221,7 @@ impl Call {
         let names_files = what.names_files() || own.names_files();
         let look = move || (Targets::look(&what), criteria(&own, known, targets::place));
         let looked = if names_files {
-            bounded(self.deadline, look)
+            in_time(self.deadline, look)
         } else {
             Some(look())
         };
@@ -249,7 +248,7 @@ impl Call {
 
     fn resolve(&self, path: &[u8]) -> Option<Vec<u8>> {
         let path = path::to_path(path);
-        let resolved = bounded(self.deadline, move || process::kernel_path(&path).ok())??;
+        let resolved = in_time(self.deadline, move || process::kernel_path(&path).ok())??;
         Some(path::bytes_of(&resolved))
     }
 

@@ -90,6 +90,11 @@ pub struct Registered {
 }
 
 impl Row {
+    /// Puts rows in the order of their numbers.
+    pub fn sort(rows: &mut [Row]) {
+        rows.sort_by_key(|row| row.pid);
+    }
+
     /// A process of which nothing is known but its number.
     pub fn new(pid: Pid) -> Row {
         Row {

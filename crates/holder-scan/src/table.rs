@@ -105,7 +105,7 @@ impl Written {
     /// The table as a snapshot, with what it says about `targets`, and what the look was worth.
     pub fn into_snapshot(mut self, targets: &Targets, question: &Question) -> (Snapshot, Look) {
         let caller_uid = nix::unistd::geteuid().as_raw();
-        self.rows.sort_by_key(|row| row.pid);
+        Row::sort(&mut self.rows);
         let count = self.rows.len();
         self.rows.dedup_by_key(|row| row.pid);
         let mut look = Look::at(self.rows.len());

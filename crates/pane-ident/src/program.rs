@@ -2,7 +2,6 @@
 
 use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
-use std::sync::mpsc;
 
 use process::{Handle, Pid, Reader};
 use records::Deadline;
@@ -91,17 +90,9 @@ pub fn is_same_path(recorded: &str, now: &[&str], deadline: Deadline) -> bool {
         return false;
     }
     let resolved = |path: &str| {
-        let (send, receive) = mpsc::channel();
         let path = path.to_owned();
-        std::thread::spawn(move || {
-            let resolved = std::fs::canonicalize(Path::new(&path));
-            // Nobody listens after the deadline.
-            let _ = send.send(resolved.ok());
-        });
-        match deadline.left() {
-            Some(left) => receive.recv_timeout(left).ok().flatten(),
-            None => receive.recv().ok().flatten(),
-        }
+        let resolved = records::bounded(deadline, move || std::fs::canonicalize(path));
+        resolved.ok()??.ok()
     };
     let Some(recorded) = resolved(recorded) else {
         return false;

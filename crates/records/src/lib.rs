@@ -9,6 +9,7 @@
 #![forbid(unsafe_code)]
 #![cfg_attr(test, allow(clippy::unwrap_used, clippy::expect_used, clippy::panic))]
 
+mod bounded;
 pub mod columns;
 pub mod deadline;
 pub mod duration;
@@ -29,6 +30,7 @@ pub mod time;
 pub mod tool;
 pub mod waiting;
 
+pub use bounded::bounded;
 pub use deadline::Deadline;
 pub use exit::Status;
 pub use output::{Output, OutputArgs};

@@ -1,7 +1,5 @@
 //! Looking at the agent's sessions, no longer than the deadline allows.
 
-use std::sync::mpsc::{RecvTimeoutError, channel};
-use std::thread;
 use std::time::Duration;
 
 use records::Deadline;
@@ -9,9 +7,8 @@ use records::Deadline;
 /// How long a look that watches the deadline itself may take beyond it to say so.
 const GRACE: Duration = Duration::from_millis(50);
 
-/// What `look` says, or that it took too long. A file system that does not answer cannot be left
-/// in the middle of a read(2), so the look is made in a thread of its own, which is left behind:
-/// the process ends, or becomes another program, soon after.
+/// What `look` says, or that it took too long: the process ends, or becomes another program, soon
+/// after.
 ///
 /// # Errors
 ///
@@ -20,17 +17,12 @@ pub fn bounded<T: Send + 'static>(
     deadline: Deadline,
     look: impl FnOnce() -> Result<T, String> + Send + 'static,
 ) -> Result<T, String> {
-    let (sender, receiver) = channel();
-    let started = thread::Builder::new().spawn(move || {
-        // The receiver is gone after the deadline.
-        let _ = sender.send(look());
-    });
-    started.map_err(|error| format!("no thread to look with: {error}"))?;
-    let told = match deadline.left() {
-        Some(left) => receiver.recv_timeout(left + GRACE),
-        None => receiver.recv().map_err(|_| RecvTimeoutError::Disconnected),
-    };
-    told.unwrap_or_else(|_| Err("reading them takes too long".to_owned()))
+    let deadline = Deadline::after_or_never(deadline.left().map(|left| left + GRACE));
+    match records::bounded(deadline, look) {
+        Ok(Some(told)) => told,
+        Ok(None) => Err("reading them takes too long".to_owned()),
+        Err(error) => Err(format!("no thread to look with: {error}")),
+    }
 }
 
 #[cfg(test)]
@@ -42,7 +34,7 @@ mod tests {
         let deadline = Deadline::after(Duration::from_millis(20));
         let told = bounded(deadline, || {
             loop {
-                thread::park();
+                std::thread::park();
             }
         });
         assert_eq!(told, Err::<(), _>("reading them takes too long".to_owned()));
