@@ -184,7 +184,7 @@ fn script<'a, A: AsRef<[u8]>>(argv: &'a [A], exe: Option<&[u8]>) -> Option<(usiz
                 return Some((index + 1, script.as_ref()));
             }
             // `deno run script`, `bun run script`.
-            b"run" if index == 1 && is_one_of(&["bun", "deno"], base(called)) => {}
+            b"run" if index == 1 && is_one_of("bun deno", base(called)) => {}
             [b'-', ..] => match option(argument) {
                 Opt::Text => return None,
                 followed => skip = followed == Opt::Value,
@@ -255,8 +255,11 @@ fn is_interpreter(name: &[u8]) -> bool {
     is_shell(name) || is_one_of(INTERPRETERS, family)
 }
 
-fn is_one_of(names: &[&str], name: &[u8]) -> bool {
-    names.iter().any(|known| known.as_bytes() == name)
+/// Whether `name` is a word of `words`, one of the lists of `names`.
+fn is_one_of(words: &str, name: &[u8]) -> bool {
+    words
+        .split_ascii_whitespace()
+        .any(|word| word.as_bytes() == name)
 }
 
 /// The last part of a path.
