@@ -7,10 +7,9 @@ use std::time::Duration;
 use clap::ValueEnum;
 use process::Operand;
 use records::{OutputArgs, duration};
-use regex::bytes::Regex;
 
 use crate::end::ExitCode;
-use crate::filter::{Condition, line_regex};
+use crate::filter::{Condition, Pattern};
 use crate::source::follow::From;
 
 /// Wait for one event, bounded on every side by one deadline
@@ -145,8 +144,8 @@ pub struct Args {
 
     /// Only lines in which this is found (repeatable)
     #[arg(long, value_name = "REGEX", help_heading = "Filters (all must hold)")]
-    #[arg(value_parser = line_regex, allow_hyphen_values = true)]
-    pub line: Vec<Regex>,
+    #[arg(allow_hyphen_values = true)]
+    pub line: Vec<Pattern>,
 
     /// End after this many matches
     #[arg(long, value_name = "N", default_value = "1", value_parser = count)]

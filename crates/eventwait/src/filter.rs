@@ -3,8 +3,8 @@
 use std::borrow::Cow;
 use std::str::FromStr;
 
-use regex::Regex;
-use regex::bytes::Regex as LineRegex;
+use memchr::memmem::Finder;
+use regex_lite::Regex;
 
 use crate::json;
 
@@ -19,7 +19,17 @@ pub struct Condition {
 enum Test {
     Equal(String),
     Unequal(String),
-    Like(Regex),
+    Like(Pattern),
+}
+
+/// A regular expression. One without a special sign is looked for as the text that it is, which is
+/// many times as fast.
+#[derive(Clone, Debug)]
+pub enum Pattern {
+    /// This text is to be found.
+    Text(Box<Finder<'static>>),
+    /// This expression is to be found.
+    Regex(Regex),
 }
 
 impl FromStr for Condition {
@@ -43,7 +53,7 @@ impl FromStr for Condition {
         let test = match sign {
             "=" => Test::Equal(value.to_owned()),
             "!=" => Test::Unequal(value.to_owned()),
-            _ => Test::Like(Regex::new(value).map_err(|error| why(&error))?),
+            _ => Test::Like(value.parse()?),
         };
         Ok(Condition {
             path: json::Path::new(key),
@@ -52,22 +62,36 @@ impl FromStr for Condition {
     }
 }
 
-/// Reads the regular expression of `--line`. A value parser for clap.
-///
-/// # Errors
-/// Says for people what is wrong with it.
-pub fn line_regex(text: &str) -> Result<LineRegex, String> {
-    LineRegex::new(text).map_err(|error| why(&error))
+impl FromStr for Pattern {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Pattern, String> {
+        if regex_lite::escape(text) == text {
+            return Ok(Pattern::Text(Box::new(Finder::new(text).into_owned())));
+        }
+        match Regex::new(text) {
+            Ok(regex) => Ok(Pattern::Regex(regex)),
+            Err(error) => Err(error.to_string()),
+        }
+    }
 }
 
-/// What the library says, in one line.
-fn why(error: &regex::Error) -> String {
-    match error {
-        regex::Error::Syntax(text) => {
-            let last = text.lines().last().unwrap_or_default();
-            last.trim_start_matches("error: ").to_owned()
+impl Pattern {
+    /// Whether it is found in a line. Bytes that are not UTF-8 are judged as they would be shown.
+    fn is_in(&self, line: &[u8]) -> bool {
+        match self {
+            Pattern::Text(text) => text.find(line).is_some(),
+            Pattern::Regex(regex) => regex.is_match(&shown(line)),
         }
-        error => error.to_string(),
+    }
+}
+
+/// A line as it would be shown.
+fn shown(line: &[u8]) -> Cow<'_, str> {
+    // Checked first: this is faster than the lossy way, and nearly all lines are text.
+    match str::from_utf8(line) {
+        Ok(text) => Cow::Borrowed(text),
+        Err(_) => String::from_utf8_lossy(line),
     }
 }
 
@@ -79,7 +103,7 @@ impl Condition {
             (_, None) => false,
             (Test::Equal(want), Some(json)) => is_text(json, want),
             (Test::Unequal(want), Some(json)) => !is_text(json, want),
-            (Test::Like(regex), Some(json)) => regex.is_match(&json::text(json)),
+            (Test::Like(pattern), Some(json)) => pattern.is_in(json::text(json).as_bytes()),
         }
     }
 }
@@ -93,7 +117,7 @@ fn is_text(json: &str, want: &str) -> bool {
 #[derive(Clone, Debug, Default)]
 pub struct Filter {
     conditions: Vec<Condition>,
-    lines: Vec<LineRegex>,
+    lines: Vec<Pattern>,
     wanted: json::Wanted,
 }
 
@@ -110,7 +134,7 @@ pub enum Verdict {
 
 impl Filter {
     /// All of `conditions` and all of `lines` must hold.
-    pub fn new(conditions: Vec<Condition>, lines: Vec<LineRegex>) -> Filter {
+    pub fn new(conditions: Vec<Condition>, lines: Vec<Pattern>) -> Filter {
         let wanted = json::Wanted::new(conditions.iter().map(|condition| &condition.path));
         Filter {
             conditions,
@@ -128,11 +152,7 @@ impl Filter {
     /// else of it is skipped over (and checked to be JSON).
     pub fn judge(&self, line: &[u8]) -> Verdict {
         if !self.conditions.is_empty() {
-            // Bytes that are not UTF-8 are judged as they would be shown.
-            let text = match str::from_utf8(line) {
-                Ok(text) => Cow::Borrowed(text),
-                Err(_) => String::from_utf8_lossy(line),
-            };
+            let text = shown(line);
             let Some(found) = self.wanted.look(&text) else {
                 return Verdict::NotJson;
             };
@@ -141,7 +161,7 @@ impl Filter {
                 return Verdict::Other;
             }
         }
-        if self.lines.iter().all(|regex| regex.is_match(line)) {
+        if self.lines.iter().all(|pattern| pattern.is_in(line)) {
             Verdict::Match
         } else {
             Verdict::Other
@@ -245,7 +265,7 @@ mod tests {
     fn bytes_that_are_no_text_do_not_hide_the_rest() {
         let filter = Filter::new(vec!["a=1".parse().unwrap()], vec![]);
         assert_eq!(filter.judge(b"{\"b\":\"\xff\",\"a\":1}"), Verdict::Match);
-        let filter = Filter::new(vec![], vec![line_regex("^a.c$").unwrap()]);
+        let filter = Filter::new(vec![], vec!["^a.c$".parse().unwrap()]);
         assert_eq!(filter.judge("a中c".as_bytes()), Verdict::Match);
         assert_eq!(filter.judge(b"not json"), Verdict::Other);
     }

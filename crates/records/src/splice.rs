@@ -63,7 +63,8 @@ fn span(whole: &str, part: &str) -> Range<usize> {
 
 /// `text` as a JSON string.
 pub(crate) fn quoted(text: &str) -> String {
-    serde_json::Value::from(text).to_string()
+    // Text is always written.
+    serde_json::to_string(text).unwrap_or_default()
 }
 
 #[cfg(test)]

@@ -125,10 +125,7 @@ pub fn main<A: clap::Parser>(
 }
 
 fn parse<A: clap::Parser>(name: &'static str) -> Result<A, clap::Error> {
-    let mut command = A::command()
-        .name(name)
-        .bin_name(name)
-        .color(clap::ColorChoice::Never);
+    let mut command = A::command().name(name).bin_name(name);
     let mut matches = command.try_get_matches_from_mut(std::env::args_os())?;
     A::from_arg_matches_mut(&mut matches).map_err(|error| error.format(&mut command))
 }

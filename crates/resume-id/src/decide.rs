@@ -353,7 +353,8 @@ fn reclaim<'a>(told: &Told<'a>, disk: &'a Disk) -> Choice<'a> {
 }
 
 fn seconds(duration: Duration) -> String {
-    format!("{} s", duration.as_secs_f64())
+    let exact = format!("{}.{:09}", duration.as_secs(), duration.subsec_nanos());
+    format!("{} s", exact.trim_end_matches('0').trim_end_matches('.'))
 }
 
 #[cfg(test)]

@@ -164,7 +164,7 @@ fn at(record: &Record<'_>) -> Option<SystemTime> {
     if let Some(text) = record.str("at") {
         return records::time::parse(&text).ok();
     }
-    let seconds: f64 = record.get("at")?.get().parse().ok()?;
+    let seconds: f64 = serde_json::from_str(record.get("at")?.get()).ok()?;
     let since = Duration::try_from_secs_f64(seconds).ok()?;
     UNIX_EPOCH.checked_add(since)
 }
