@@ -313,18 +313,16 @@ impl Signs {
             .iter()
             .find_map(|suffix| file.strip_suffix(suffix.as_bytes()))
             .unwrap_or(file);
-        let holds = |place: &str| contains(path, place.as_bytes());
+        let lies_in = |place: &str| {
+            // A place begins with a slash, of which a path has few.
+            let mut folders = path.iter().enumerate().filter(|(_, byte)| **byte == b'/');
+            folders.any(|(at, _)| path[at..].starts_with(place.as_bytes()))
+        };
         AGENTS.iter().find(|agent| {
             agent.programs.iter().any(|name| name.as_bytes() == stem)
-                || agent.places.iter().any(|place| holds(place))
+                || agent.places.iter().any(|place| lies_in(place))
         })
     }
-}
-
-fn contains(haystack: &[u8], needle: &[u8]) -> bool {
-    haystack
-        .windows(needle.len())
-        .any(|window| window == needle)
 }
 
 /// Whether the end of `path` has the form of `pattern`, for the session `id` (without regard to

@@ -129,11 +129,9 @@ impl<'a> Glancer<'a> {
         let argv = self.reader.argv(pid).unwrap_or_default();
         let exe = self.reader.exe(pid).ok().map(|exe| path::bytes_of(&exe));
         let program = Program::of(&argv, exe.as_deref());
-        let ids = &self.request.question.ids;
         let claims = claims::of_argv(&argv, &program);
-        claims
-            .iter()
-            .any(|claim| ids.iter().any(|id| id.is(&claim.id)))
+        let mut claims = claims.iter();
+        claims.any(|claim| self.request.question.ids.has(&claim.id))
     }
 
     fn wants_mentions(&self) -> bool {
@@ -296,8 +294,7 @@ impl<'a> Glancer<'a> {
                 glance.found.push(Evidence::variable(name));
             }
             if self.wants_mentions() {
-                let ids = &self.request.question.ids;
-                glance.is_near |= ids.iter().any(|id| id.is_near(value));
+                glance.is_near |= self.request.question.ids.any_near(value);
             }
         }
     }
@@ -391,8 +388,7 @@ impl Marks {
     /// Whether arguments may name what is asked for. An id may be written with escapes in JSON.
     fn is_near(&self, request: &Request<'_>, raw: &[u8], is_agent: bool) -> bool {
         let ids = &request.question.ids;
-        let named = ids.iter().any(|id| id.is_near(raw))
-            || (!ids.is_empty() && self.escape.find(raw).is_some());
+        let named = ids.any_near(raw) || (!ids.is_empty() && self.escape.find(raw).is_some());
         let any = || is_agent || self.flags.iter().any(|flag| flag.find(raw).is_some());
         named || (request.scope == Scope::Holding && any())
     }

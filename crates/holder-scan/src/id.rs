@@ -1,5 +1,8 @@
 //! Session ids, and how they are found among bytes.
 
+use std::borrow::Cow;
+use std::collections::HashSet;
+
 use memchr::memmem;
 
 /// A session id that is asked for.
@@ -47,12 +50,6 @@ impl SessionId {
         }
     }
 
-    /// Whether the bytes of this id are anywhere in `bytes`, also inside of a longer word: the
-    /// quick look that says which processes are worth a closer one.
-    pub fn is_near(&self, bytes: &[u8]) -> bool {
-        self.find(bytes, 0).is_some()
-    }
-
     /// Whether `bytes` holds this id as a word of its own: no letter or digit is before it (`_` and
     /// `-` may be, as in `rollout-TIME-ID.jsonl`), and none, nor `-` nor `_`, is after it.
     pub fn is_in(&self, bytes: &[u8]) -> bool {
@@ -76,14 +73,108 @@ impl SessionId {
         if !self.is_uuid {
             return memmem::find(rest, self.text.as_bytes()).map(|start| from + start);
         }
-        // Case aside, the first dash is the first byte of a UUID that can be searched for.
-        memchr::memchr_iter(b'-', rest).find_map(|dash| {
-            let start = dash.checked_sub(FIRST_DASH)?;
-            let word = rest.get(start..start + self.text.len())?;
-            self.is(word).then_some(from + start)
-        })
+        let word = uuids(rest).find(|word| self.is(word))?;
+        Some(word.as_ptr().addr() - bytes.as_ptr().addr())
     }
 }
+
+/// The ids of one question, each once, and a quick look for any of them: a thousand cost hardly more
+/// than one.
+#[derive(Clone, Debug, Default)]
+pub struct Ids {
+    all: Vec<SessionId>,
+    /// Each as [`folded`] writes it.
+    known: HashSet<Vec<u8>>,
+    has_uuids: bool,
+    /// The lengths of those that are no UUIDs, each once.
+    lengths: Vec<usize>,
+    /// Whether one of those begins with a byte.
+    firsts: Firsts,
+}
+
+impl Ids {
+    /// The distinct ones of `ids`, in their order.
+    pub fn new(ids: impl IntoIterator<Item = SessionId>) -> Ids {
+        let mut distinct = Ids::default();
+        for id in ids {
+            let word = id.text.as_bytes();
+            if !distinct.known.insert(folded(word).into_owned()) {
+                continue;
+            }
+            distinct.has_uuids |= id.is_uuid;
+            if !id.is_uuid {
+                distinct.firsts.0[usize::from(word[0])] = true;
+                if !distinct.lengths.contains(&word.len()) {
+                    distinct.lengths.push(word.len());
+                }
+            }
+            distinct.all.push(id);
+        }
+        distinct
+    }
+
+    /// Whether nothing is asked.
+    pub fn is_empty(&self) -> bool {
+        self.all.is_empty()
+    }
+
+    /// The ids, in the order in which they were asked for.
+    pub fn iter(&self) -> std::slice::Iter<'_, SessionId> {
+        self.all.iter()
+    }
+
+    /// Whether `word` is one of them.
+    pub fn has(&self, word: &[u8]) -> bool {
+        self.known.contains(&*folded(word))
+    }
+
+    /// Whether the bytes of any of them are anywhere in `bytes`, also inside of a longer word: the
+    /// quick look that says what is worth a closer one.
+    pub fn any_near(&self, bytes: &[u8]) -> bool {
+        if self.has_uuids && uuids(bytes).any(|word| self.has(word)) {
+            return true;
+        }
+        match self.all.as_slice() {
+            [] => false,
+            [id] => !id.is_uuid && memmem::find(bytes, id.text.as_bytes()).is_some(),
+            _ => self.lengths.iter().any(|&length| {
+                let mut words = bytes.windows(length);
+                words.any(|word| self.firsts.0[usize::from(word[0])] && self.known.contains(word))
+            }),
+        }
+    }
+}
+
+#[derive(Clone, Debug)]
+struct Firsts([bool; 256]);
+
+impl Default for Firsts {
+    fn default() -> Firsts {
+        Firsts([false; 256])
+    }
+}
+
+/// An id as all spellings of it are compared: case does not count in UUIDs.
+fn folded(word: &[u8]) -> Cow<'_, [u8]> {
+    if is_uuid(word) {
+        Cow::Owned(word.to_ascii_lowercase())
+    } else {
+        Cow::Borrowed(word)
+    }
+}
+
+/// All that has the form of a UUID in `bytes`.
+fn uuids(bytes: &[u8]) -> impl Iterator<Item = &[u8]> {
+    // The first dash is the first byte of one that can be searched for.
+    memchr::memchr_iter(b'-', bytes).filter_map(|dash| {
+        let start = dash.checked_sub(FIRST_DASH)?;
+        let word = bytes.get(start..start + UUID_LENGTH)?;
+        is_uuid(word).then_some(word)
+    })
+}
+
+/// The bytes of a UUID.
+const UUID_LENGTH: usize = 36;
 
 /// Where a UUID has its first dash.
 const FIRST_DASH: usize = 8;
@@ -148,10 +239,45 @@ mod tests {
             let id = SessionId::new(id).unwrap();
             assert_eq!(id.is_in(text.as_bytes()), found, "{text}");
         }
-        let id = SessionId::new(UUID).unwrap();
-        assert!(id.is_near(format!("--x={}9", UUID.to_uppercase()).as_bytes()));
-        assert!(!id.is_near(b"-"));
-        assert!(!id.is_near(&UUID.as_bytes()[..35]));
+    }
+
+    fn ids(words: &[&str]) -> Ids {
+        Ids::new(words.iter().map(|word| SessionId::new(word).unwrap()))
+    }
+
+    #[test]
+    fn any_of_many_is_found() {
+        let upper = UUID.to_uppercase();
+        let table: [(&[&str], &str, bool); 12] = [
+            (&[UUID], &format!("--x={upper}9"), true),
+            (&[UUID], "-", false),
+            (&[UUID], &UUID[..35], false),
+            (&[UUID], &format!("-{UUID}"), true),
+            (&[&upper], UUID, true),
+            (&["ses_1"], "a ses_12", true),
+            (&["ses_1"], "SES_1", false),
+            (&["ses_1", UUID], UUID, true),
+            (&["ses_1", UUID], "a ses_12", true),
+            (&["ses_1", "ses_123", UUID], "ses_2", false),
+            (&["ses_2", "ses_123"], "ses_12 ses_123", true),
+            (&[], UUID, false),
+        ];
+        for (asked, text, near) in table {
+            assert_eq!(
+                ids(asked).any_near(text.as_bytes()),
+                near,
+                "{asked:?} {text}"
+            );
+        }
+    }
+
+    #[test]
+    fn each_is_asked_once() {
+        let upper = UUID.to_uppercase();
+        let asked = ids(&["b", UUID, "B", &upper, "b"]);
+        let words: Vec<&str> = asked.iter().map(SessionId::as_str).collect();
+        assert_eq!(words, ["b", UUID, "B"]);
+        assert!(asked.has(upper.as_bytes()) && asked.has(b"B") && !asked.has(b"c"));
     }
 
     #[test]

@@ -9,7 +9,7 @@ use serde::Serialize;
 use crate::claimed::{self, Member};
 use crate::criteria::Criteria;
 use crate::evidence::{By, Evidence};
-use crate::id::SessionId;
+use crate::id::{Ids, SessionId};
 use crate::snapshot::Snapshot;
 use crate::tree::{self, Scene, Tree};
 
@@ -51,7 +51,7 @@ pub enum Verdict {
 #[derive(Clone, Debug, Default)]
 pub struct Question {
     /// The sessions.
-    pub ids: Vec<SessionId>,
+    pub ids: Ids,
     /// What makes a holder the caller's own.
     pub criteria: Criteria,
     /// Whether those are wanted as well that only name a session.
@@ -127,7 +127,7 @@ pub type Resolve<'a> = &'a dyn Fn(&[u8]) -> Option<Vec<u8>>;
 pub fn judge(snapshot: &Snapshot, question: &Question, resolve: Resolve<'_>) -> Judgement {
     let judge = Judge::new(snapshot, question, resolve);
     let mut findings = Vec::new();
-    for id in &question.ids {
+    for id in question.ids.iter() {
         let is = |word: &[u8]| id.is(word);
         let mut of_session = judge.holders(Some(id.as_str()), &is);
         if question.mentions {

@@ -9,7 +9,6 @@ use process::{Entry, Here, Pid, Reader, Sight, Table, own_family, terminal_name}
 use records::Deadline;
 
 use crate::glance::{Glance, Glancer};
-use crate::id::SessionId;
 use crate::judge::{Question, Resolve};
 use crate::look::{Look, in_time};
 use crate::path;
@@ -157,7 +156,7 @@ impl Scan<'_> {
             homes.extend(self.homes_of(pid));
         }
         let pids: HashSet<Pid> = self.glances.keys().copied().collect();
-        let ids: Vec<SessionId> = question.ids.clone();
+        let ids = question.ids.clone();
         let found = in_time(self.request.deadline, move || {
             stores::look(&homes, &pids, &ids)
         });
@@ -212,15 +211,16 @@ impl Scan<'_> {
     }
 
     fn is_asked(&self, id: &[u8]) -> bool {
-        self.request.scope != Scope::Asked
-            || self.request.question.ids.iter().any(|asked| asked.is(id))
+        self.request.scope != Scope::Asked || self.request.question.ids.has(id)
     }
 
     fn has_session_file(&mut self, pid: Pid) -> bool {
         let open = self.reader.descriptors(pid).unwrap_or_default();
+        let asked = self.request.scope == Scope::Asked;
         open.iter().any(|(_, path)| {
             let path = path::bytes_of(path);
             path.first() == Some(&b'/')
+                && (!asked || self.request.question.ids.any_near(&path))
                 && self
                     .glancer
                     .session_in(&path)

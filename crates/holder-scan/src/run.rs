@@ -9,7 +9,7 @@ use records::{Deadline, Failure, Output, Record, Status, say};
 
 use crate::args::{Args, OwnArgs, WhatArgs};
 use crate::criteria::{Criteria, Place};
-use crate::id::SessionId;
+use crate::id::Ids;
 use crate::join::{Join, Named};
 use crate::judge::{self, Finding, Judgement, Question, Verdict};
 use crate::live::{self, Request, Scope};
@@ -237,7 +237,7 @@ impl Call {
             )
         });
         let question = Question {
-            ids: distinct(&self.args.what.session_id),
+            ids: Ids::new(self.args.what.session_id.iter().cloned()),
             criteria,
             mentions: self.args.mentions,
             include_self: self.args.include_self,
@@ -324,20 +324,6 @@ impl Call {
             _ => Status::Unknown,
         }
     }
-}
-
-/// Each id once, as it is spelled first.
-fn distinct(ids: &[SessionId]) -> Vec<SessionId> {
-    let mut distinct: Vec<SessionId> = Vec::new();
-    for id in ids {
-        if !distinct
-            .iter()
-            .any(|known| known.is(id.as_str().as_bytes()))
-        {
-            distinct.push(id.clone());
-        }
-    }
-    distinct
 }
 
 /// What messages call the input `path`.

@@ -7,15 +7,18 @@ use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
-use agents::signs::{AGENTS, Registry, RowStart, Signs, matches_path};
+use agents::signs::{AGENTS, Registry, RowStart, Signs, id_in_path, matches_path};
 use process::{Entry, FileId, FileLock, Here, Pid, Start, file_at, file_locks};
 use serde_json::Value;
 
-use crate::id::SessionId;
+use crate::id::{Ids, SessionId};
 use crate::snapshot::Registered;
 
 /// The most that is read of one table.
 const MAX_TABLE: u64 = 4 << 20;
+
+/// Up to so many sessions are looked for by their names; for more it costs less to list a folder.
+const FEW: usize = 16;
 
 /// How far the clock that a row was written by may be off the one of process starts.
 const CLOCK_SLACK: Duration = Duration::from_secs(2);
@@ -102,7 +105,7 @@ impl RegistryRow {
 }
 
 /// Looks into the folders `homes` for tables that name one of `pids`, and for files of `ids`.
-pub fn look(homes: &Homes, pids: &HashSet<Pid>, ids: &[SessionId]) -> Stores {
+pub fn look(homes: &Homes, pids: &HashSet<Pid>, ids: &Ids) -> Stores {
     let mut stores = Stores::default();
     let mut lock_files: Vec<(FileId, PathBuf)> = Vec::new();
     for (name, home) in homes {
@@ -112,18 +115,13 @@ pub fn look(homes: &Homes, pids: &HashSet<Pid>, ids: &[SessionId]) -> Stores {
         for registry in agent.registries {
             read_registry(registry, home, pids, &mut stores.rows);
         }
-        for id in ids
-            .iter()
-            .filter(|id| records::id::parse(id.as_str()).is_ok())
-        {
-            for pattern in agent.locks {
-                for path in files_of(home, pattern, id) {
-                    lock_files.extend(file_at(&path).ok().map(|(file, _)| (file, path)));
-                }
+        for pattern in agent.locks {
+            for path in files_of(home, pattern, ids) {
+                lock_files.extend(file_at(&path).ok().map(|(file, _)| (file, path)));
             }
-            let mut transcripts = agent.transcripts.iter();
-            stores.has_files |= transcripts.any(|pattern| !files_of(home, pattern, id).is_empty());
         }
+        let mut transcripts = agent.transcripts.iter();
+        stores.has_files |= transcripts.any(|pattern| !files_of(home, pattern, ids).is_empty());
     }
     if !lock_files.is_empty() {
         stores.has_files = true;
@@ -139,31 +137,38 @@ pub fn look(homes: &Homes, pids: &HashSet<Pid>, ids: &[SessionId]) -> Stores {
     stores
 }
 
-/// The files of the session `id` below `home`. Folders are gone through on one level at the most;
+/// The files of the sessions `ids` below `home`. Folders are gone through on one level at the most;
 /// agents that file by date are found by what they have open.
-fn files_of(home: &Path, pattern: &str, id: &SessionId) -> Vec<PathBuf> {
+fn files_of(home: &Path, pattern: &str, ids: &Ids) -> Vec<PathBuf> {
+    let has_any = |form: &str| form.contains('*') || form.contains("{pid}");
+    if pattern.split('/').filter(|form| has_any(form)).count() > 1 {
+        return Vec::new();
+    }
+    // An id becomes part of a path only where it is a name.
+    let names = ids.iter().map(SessionId::as_str);
+    let names: Vec<&str> = names.filter(|id| records::id::parse(id).is_ok()).collect();
     let mut paths = vec![home.to_owned()];
-    let mut listed = 0;
     for form in pattern.split('/') {
-        if !form.contains(['*']) && !form.contains("{pid}") {
-            let name = form.replace("{id}", id.as_str());
-            paths.iter_mut().for_each(|path| path.push(&name));
-            continue;
-        }
-        listed += 1;
-        if listed > 1 {
-            return Vec::new();
-        }
-        let below = paths.iter().filter_map(|path| fs::read_dir(path).ok());
-        let fits = |entry: &fs::DirEntry| {
-            matches_path(form, entry.file_name().as_bytes(), id.as_str().as_bytes())
+        let has_id = form.contains("{id}");
+        paths = if has_any(form) || (has_id && names.len() > FEW) {
+            let fits = |name: &[u8]| match has_id {
+                true => id_in_path(form, name).is_some_and(|id| ids.has(id)),
+                false => matches_path(form, name, b""),
+            };
+            let below = paths.iter().filter_map(|path| fs::read_dir(path).ok());
+            let entries = below.flatten().flatten();
+            entries
+                .filter(|entry| fits(entry.file_name().as_bytes()))
+                .map(|entry| entry.path())
+                .collect()
+        } else if has_id {
+            let with = |path: &PathBuf, id: &&str| path.join(form.replace("{id}", id));
+            let each = paths.iter();
+            each.flat_map(|path| names.iter().map(move |id| with(path, id)))
+                .collect()
+        } else {
+            paths.iter().map(|path| path.join(form)).collect()
         };
-        paths = below
-            .flatten()
-            .flatten()
-            .filter(fits)
-            .map(|entry| entry.path())
-            .collect();
     }
     paths.retain(|path| path.symlink_metadata().is_ok());
     paths

@@ -23,7 +23,7 @@ use records::Record;
 use serde_json::{Value, json};
 
 use crate::criteria::{Criteria, Place};
-use crate::id::SessionId;
+use crate::id::{Ids, SessionId};
 use crate::judge::{Class, Judgement, Question, Verdict, judge};
 use crate::snapshot::Snapshot;
 use crate::table::Written;
@@ -76,7 +76,7 @@ fn snapshot(rows: &[Value]) -> Snapshot {
 
 fn question(id: &str) -> Question {
     Question {
-        ids: vec![SessionId::new(id).unwrap()],
+        ids: Ids::new([SessionId::new(id).unwrap()]),
         criteria: criteria(),
         mentions: true,
         ..Question::default()

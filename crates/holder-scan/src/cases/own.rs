@@ -309,7 +309,7 @@ fn all_of_the_callers_own_whatever_they_hold() {
     ];
     let snapshot = snapshot(&rows);
     let asked = Question {
-        ids: Vec::new(),
+        ids: Ids::default(),
         ..question(A)
     };
     let own = crate::judge::own(&snapshot, &asked, &|_| None);

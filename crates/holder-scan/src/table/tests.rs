@@ -3,7 +3,7 @@
 use serde_json::json;
 
 use super::*;
-use crate::id::SessionId;
+use crate::id::{Ids, SessionId};
 
 const ID: &str = "00000000-0000-4000-8000-0000000000a1";
 
@@ -15,7 +15,7 @@ fn taken(lines: &[String], targets: &Targets) -> (Snapshot, Look) {
             .unwrap();
     }
     let question = Question {
-        ids: vec![SessionId::new(ID).unwrap()],
+        ids: Ids::new([SessionId::new(ID).unwrap()]),
         ..Question::default()
     };
     table.into_snapshot(targets, &question)
