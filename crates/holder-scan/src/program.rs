@@ -257,9 +257,8 @@ fn is_interpreter(name: &[u8]) -> bool {
 
 /// Whether `name` is a word of `words`, one of the lists of `names`.
 fn is_one_of(words: &str, name: &[u8]) -> bool {
-    words
-        .split_ascii_whitespace()
-        .any(|word| word.as_bytes() == name)
+    let mut words = words.as_bytes().split(|&byte| byte == b' ');
+    !name.is_empty() && words.any(|word| word == name)
 }
 
 /// The last part of a path.

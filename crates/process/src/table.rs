@@ -13,20 +13,15 @@ use crate::sys::{PipeEnd, Reader};
 /// about one process is checked again through that process's own handle before it is acted on.
 #[derive(Clone, Debug, Default)]
 pub struct Table {
+    /// By number.
     entries: Vec<Entry>,
-    index: HashMap<Pid, usize>,
 }
 
 impl FromIterator<Entry> for Table {
     fn from_iter<I: IntoIterator<Item = Entry>>(entries: I) -> Table {
         let mut entries: Vec<Entry> = entries.into_iter().collect();
         entries.sort_by_key(|entry| entry.pid);
-        let index = entries
-            .iter()
-            .enumerate()
-            .map(|(i, entry)| (entry.pid, i))
-            .collect();
-        Table { entries, index }
+        Table { entries }
     }
 }
 
@@ -52,7 +47,8 @@ impl Table {
 
     /// The process `pid`.
     pub fn get(&self, pid: Pid) -> Option<&Entry> {
-        self.index.get(&pid).and_then(|&i| self.entries.get(i))
+        let at = self.entries.binary_search_by_key(&pid, |entry| entry.pid);
+        at.ok().and_then(|at| self.entries.get(at))
     }
 
     /// The parent of `pid`, its parent and so on, nearest first. Ends at a parent that the table

@@ -13,28 +13,29 @@ const KERNEL_THREAD: u64 = 0x0020_0000;
 pub(crate) fn parse(line: &[u8]) -> Option<Entry> {
     let open = line.iter().position(|&byte| byte == b'(')?;
     let close = line.iter().rposition(|&byte| byte == b')')?;
-    let pid = std::str::from_utf8(line.get(..open)?).ok()?.trim_end();
     let name = line.get(open + 1..close)?;
-    let rest = std::str::from_utf8(line.get(close + 1..)?).ok()?;
-    let mut fields = rest.split_ascii_whitespace();
+    let mut before = Fields(line.get(..open)?);
+    let mut fields = Fields(line.get(close + 1..)?);
 
     let state = fields.next()?; // field 3
-    let ppid = number(fields.next()?)?;
-    let pgid = number(fields.next()?)?;
-    let sid = number(fields.next()?)?;
-    let tty = number(fields.next()?)?;
-    let tpgid = number(fields.next()?)?;
-    let flags: u64 = fields.next()?.parse().ok()?; // field 9
-    let threads = number(fields.nth(10)?)?; // field 20
-    let ticks: u64 = fields.nth(1)?.parse().ok()?; // field 22
+    let ppid = fields.number()?;
+    let pgid = fields.number()?;
+    let sid = fields.number()?;
+    let tty: i32 = fields.number()?;
+    let tpgid = fields.number()?;
+    let flags: u64 = fields.number()?; // field 9
+    fields.nth(9)?;
+    let threads = fields.number()?; // field 20
+    fields.next()?;
+    let ticks = fields.number()?; // field 22
     Some(Entry {
-        pid: Pid::new(pid.parse().ok()?)?,
+        pid: Pid::new(before.number()?)?,
         ppid,
         pgid,
         sid,
         tty: u64::from(tty as u32),
         tpgid,
-        state: State(state.chars().next()?),
+        state: State(char::from(*state.first()?)),
         threads,
         kernel_thread: flags & KERNEL_THREAD != 0,
         start: Start::Ticks(ticks),
@@ -42,8 +43,37 @@ pub(crate) fn parse(line: &[u8]) -> Option<Entry> {
     })
 }
 
-fn number(field: &str) -> Option<i32> {
-    field.parse().ok()
+/// What stands between blanks. A scan of the table reads these lines more than anything else, so
+/// they are gone through byte by byte, once.
+struct Fields<'a>(&'a [u8]);
+
+impl<'a> Iterator for Fields<'a> {
+    type Item = &'a [u8];
+
+    fn next(&mut self) -> Option<&'a [u8]> {
+        let is_blank = |byte: &u8| matches!(byte, b' ' | b'\n');
+        let start = self.0.iter().position(|byte| !is_blank(byte))?;
+        let rest = &self.0[start..];
+        let end = rest.iter().position(is_blank).unwrap_or(rest.len());
+        let (field, rest) = rest.split_at(end);
+        self.0 = rest;
+        Some(field)
+    }
+}
+
+impl Fields<'_> {
+    fn number<T: TryFrom<i64>>(&mut self) -> Option<T> {
+        let field = self.next()?;
+        let digits = field.strip_prefix(b"-").unwrap_or(field);
+        let mut value: i64 = 0;
+        for byte in digits {
+            let digit = byte.checked_sub(b'0').filter(|digit| *digit < 10)?;
+            value = value.checked_mul(10)?.checked_add(digit.into())?;
+        }
+        let negative = digits.len() < field.len();
+        let value = if negative { -value } else { value };
+        T::try_from(value).ok().filter(|_| !digits.is_empty())
+    }
 }
 
 #[cfg(test)]
