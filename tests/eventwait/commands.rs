@@ -130,3 +130,21 @@ fn a_caller_that_ignores_dead_children_does_not_hide_success() {
         .unwrap();
     assert_eq!(output.status.code(), Some(0), "{output:?}");
 }
+
+#[test]
+fn a_caller_that_blocks_signals_does_not_delay_success() {
+    let sandbox = Sandbox::new();
+    // Looked for again after 15 s, if the notice of the command's end does not come.
+    let words = ["--timeout", "20", "--every", "15s", "--cmd", "true"];
+    let wait = command(&sandbox, &words);
+    let mut blocked = std::process::Command::new("env");
+    blocked
+        .arg("--block-signal")
+        .arg(wait.get_program())
+        .args(wait.get_args())
+        .current_dir(sandbox.path(""));
+    let began = std::time::Instant::now();
+    let output = blocked.output().unwrap();
+    assert_eq!(output.status.code(), Some(0), "{output:?}");
+    assert!(began.elapsed() < ms(9_000), "{:?}", began.elapsed());
+}

@@ -205,6 +205,37 @@ fn one_that_was_ignored_stays_ignored() {
     }
 }
 
+/// A caller that had its signals blocked for a moment, and started the tool in that moment.
+#[test]
+fn one_that_was_blocked_is_heard_all_the_same() {
+    let sandbox = Sandbox::new();
+    let commands: [Job; 1] = [("detach", &["--wait", "--", "sleep", "600"])];
+    for job in READERS.into_iter().chain(WAITERS).chain(commands) {
+        for signal in ENDING {
+            let tool = command(&sandbox, job);
+            let mut child = std::process::Command::new("env")
+                .arg("--block-signal")
+                .arg(tool.get_program())
+                .args(tool.get_args())
+                .current_dir(sandbox.path(""))
+                .stdin(Stdio::piped())
+                .stdout(Stdio::null())
+                .stderr(Stdio::null())
+                .spawn()
+                .unwrap();
+            until("it waits", || sleeps(&child, job.0));
+            if job.0 != "detach" {
+                ends_by(child, signal, &format!("{job:?}"));
+                continue;
+            }
+            // That one passes it on, and its command is ended by it.
+            send(&child, signal);
+            let status = child.wait().unwrap();
+            assert_eq!(status.code(), Some(128 + signal as i32), "{job:?}");
+        }
+    }
+}
+
 /// The signal of the terminal reaches a whole pipeline, and nobody of it stays.
 #[test]
 fn a_whole_pipeline() {

@@ -26,6 +26,7 @@ const MAX_RECORD: usize = 16 << 20;
 /// Runs the tool.
 pub fn run(args: Args) -> Result<Status, Failure> {
     let started = Instant::now();
+    process::unblock(&process::ENDING);
     args.check().map_err(Failure::usage)?;
     // Zero is one look, which waits for nothing and so needs no end.
     let deadline = Deadline::after_or_never(Some(args.timeout).filter(|wait| !wait.is_zero()));

@@ -6,7 +6,7 @@ use std::os::unix::net::UnixStream;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use nix::sys::signal::Signal;
+use nix::sys::signal::{SigSet, Signal};
 
 use crate::sys;
 
@@ -15,7 +15,8 @@ pub const ENDING: [Signal; 3] = [Signal::SIGTERM, Signal::SIGINT, Signal::SIGHUP
 
 /// Signals that are caught from now on, to be asked for, and waited for, in the tool's own time.
 ///
-/// A signal that was ignored when the tool was started stays ignored.
+/// A signal that was ignored when the tool was started stays ignored; one that was blocked does not
+/// stay blocked.
 #[derive(Debug)]
 pub struct Interrupts {
     caught: Vec<(Signal, Arc<AtomicBool>)>,
@@ -44,6 +45,7 @@ impl Interrupts {
             signal_hook::low_level::pipe::register(signal as i32, write.try_clone()?)?;
             caught.push((signal, flag));
         }
+        unblock(signals);
         Ok(Interrupts {
             caught,
             wake,
@@ -84,12 +86,20 @@ impl Interrupts {
     }
 }
 
+/// Lets `signals` reach this thread, and those that it starts from now on.
+///
+/// What is blocked is inherited, as what is ignored is. But nobody starts a program with TERM blocked
+/// in order to protect it: it is left over from a moment in which the caller did not want to be
+/// disturbed, and a tool that never hears of TERM could not be ended by it.
+pub fn unblock(signals: &[Signal]) {
+    let set: SigSet = signals.iter().copied().collect();
+    let _ = set.thread_unblock();
+}
+
 /// Ends this process by `signal`, as if it had never been caught, so that the caller sees a death
 /// by signal. Returns only where the signal is blocked or ignored.
 pub fn die_by(signal: Signal) {
     sys::default_signal(signal);
-    let mut only = nix::sys::signal::SigSet::empty();
-    only.add(signal);
-    let _ = only.thread_unblock();
+    unblock(&[signal]);
     let _ = nix::sys::signal::raise(signal);
 }

@@ -53,7 +53,7 @@ pub use here::{Here, Sight, Standing};
 pub use ident::{
     Comparison, Identity, LinuxIdentity, LstartIdentity, MacosIdentity, NotAnIdentity,
 };
-pub use interrupt::{ENDING, Interrupts, die_by};
+pub use interrupt::{ENDING, Interrupts, die_by, unblock};
 pub use launch::{
     Blocked, Child, Held, Launch, LaunchError, block_signals, close, close_descriptors, fork_apart,
     is_open, survive_failing_writes,

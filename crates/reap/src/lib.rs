@@ -55,6 +55,7 @@ pub fn command() -> clap::Command {
 }
 
 fn run(args: Args) -> Result<Status, Failure> {
+    process::unblock(&ENDING);
     let family = Family::now();
     let batch = read(&args)?;
     // From here on a signal stops the sequence, which still says how far it came. Before, there

@@ -92,6 +92,7 @@ const fn column(key: &'static str, width: usize) -> Column {
 }
 
 fn run(args: Args) -> Result<Status, Failure> {
+    process::unblock(&process::ENDING);
     let environment = environment(&args.agent_env)?;
     let table = table(args.agents.as_deref(), &environment)?;
     if args.exec {
