@@ -70,6 +70,52 @@ fn what_is_wrong_usage() {
     }
 }
 
+/// The agent would refuse two choices, or follow the wrong one.
+#[test]
+fn arguments_that_choose_a_session_themselves() {
+    let home = Home::new();
+    let mine = r#"{"mine":{"ids":"assigned","shape":"id","assign":["--id={id}"],"resume":["--to","{id}"]}}"#;
+    home.write(".config/muxutils/agents.json", mine);
+    let status = |agent: &str, words: &[&str]| {
+        let mut tool = home.tool(&["--agent", agent, "--cwd", "."]);
+        tool.args(words).output().unwrap().status.code()
+    };
+    let refused: [(&str, &[&str]); 18] = [
+        ("claude", &["--", "--model", "x", "--continue"]),
+        ("claude", &["--", "-c"]),
+        ("claude", &["--", "-cp", "go on"]),
+        ("claude", &["--", "-rsome title"]),
+        ("claude", &["--", "--resume=x"]),
+        ("claude", &["--", "--fork-session"]),
+        ("claude", &["--", "--from-pr=3"]),
+        ("claude", &["--fresh-arg=--continue"]),
+        ("claude", &["--fresh-arg", "x", "--fresh-arg", "-r"]),
+        ("claude", &["--resume-arg", "--fork-session"]),
+        ("codex", &["--", "resume", "--last"]),
+        ("codex", &["--fresh-arg", "fork"]),
+        ("opencode", &["--", "-s", "x"]),
+        ("cursor-agent", &["--", "resume"]),
+        ("cursor-agent", &["--", "--continue"]),
+        ("mine", &["--", "--id=x"]),
+        ("mine", &["--", "--id", "x"]),
+        ("mine", &["--", "--to", "x"]),
+    ];
+    for (agent, words) in refused {
+        assert_eq!(status(agent, words), Some(2), "{agent} {words:?}");
+    }
+    let taken: [(&str, &[&str]); 6] = [
+        ("claude", &["--", "--model", "x", "-p"]),
+        ("claude", &["--fresh-arg", "resume what was begun"]),
+        ("claude", &["--", "-p", "--", "--continue"]),
+        ("codex", &["--", "-c", "model=x", "exec"]),
+        ("codex", &["--fresh-arg", "resume=yes"]),
+        ("mine", &["--", "-t", "-i"]),
+    ];
+    for (agent, words) in taken {
+        assert_eq!(status(agent, words), Some(0), "{agent} {words:?}");
+    }
+}
+
 #[test]
 fn a_row_that_is_none() {
     let home = Home::new();

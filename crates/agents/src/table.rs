@@ -237,6 +237,25 @@ impl Agent {
         self.argv(&self.spawn, "")
     }
 
+    /// The flags that choose a session: those that the entry names as such, and those that it gives
+    /// an id with itself.
+    pub fn choosing_flags(&self) -> impl Iterator<Item = &str> {
+        let given = |arguments: &'_ [String]| -> Option<usize> {
+            arguments.iter().position(|word| word.contains("{id}"))
+        };
+        let own = [&self.assign, &self.resume]
+            .into_iter()
+            .filter_map(move |arguments| {
+                let at = given(arguments)?;
+                match arguments[at].split_once('=') {
+                    Some((flag, _)) => Some(flag),
+                    None => arguments[..at].last().map(String::as_str),
+                }
+            })
+            .filter(|flag| flag.starts_with('-'));
+        self.session_flags.iter().map(String::as_str).chain(own)
+    }
+
     fn argv(&self, arguments: &[String], id: &str) -> Vec<String> {
         let filled = arguments
             .iter()

@@ -226,7 +226,9 @@ fn decide_once(args: &Args, table: &Table, environment: &Environment) -> Result<
     let no_row = Row::default();
     let agent = agent(table, &given, row.as_ref().unwrap_or(&no_row))?;
     let session = told::session(&given, row.as_ref().unwrap_or(&no_row), agent)?;
-    no_contradiction(agent, &args.args)?;
+    for words in [&args.args, &args.fresh_arg, &args.resume_arg] {
+        no_contradiction(agent, words)?;
+    }
     let here = Here::new();
     let (look, lost) = look_at_holders(args, agent, &session, &here)?;
     let (deaths, bad) = read_history(args, agent, &session)?;
@@ -343,20 +345,21 @@ fn read_row(path: &Path) -> Result<Row, Failure> {
         .map_err(|why| Failure::usage(format_args!("the row {name}: {why}")))
 }
 
-/// Arguments that choose a session would fight with those of the decision.
+/// Arguments that choose a session would fight with those of the decision. What follows `--` is no
+/// option any more.
 fn no_contradiction(agent: &Agent, words: &[String]) -> Result<(), Failure> {
     let chooses = |word: &&String| {
-        let flag = word.split_once('=').map_or(word.as_str(), |(flag, _)| flag);
-        // `-rID`: a short flag with the id in the same word.
-        let holds = |known: &String| {
-            let id = word.strip_prefix(known.as_str());
-            let is_id = |id: &str| agent.shape.is_telling() && agent.shape.fits(id);
-            known.len() == 2 && id.is_some_and(is_id)
+        let flag = match word.split_once('=') {
+            Some((flag, _)) if flag.starts_with('-') => flag,
+            _ => word.as_str(),
         };
-        let mut flags = agent.session_flags.iter();
-        flags.any(|known| known == flag || holds(known))
+        // A short flag may have more in the same word: an id, or other short flags.
+        let begins = |known: &str| known.len() == 2 && word.starts_with(known);
+        let mut flags = agent.choosing_flags();
+        flags.any(|known| known == flag || begins(known))
     };
-    match words.iter().find(chooses) {
+    let mut options = words.iter().take_while(|word| *word != "--");
+    match options.find(chooses) {
         None => Ok(()),
         Some(word) => Err(Failure::usage(format_args!(
             "the argument '{word}' chooses a session, which is what is to be decided here"
