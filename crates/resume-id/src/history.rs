@@ -38,10 +38,14 @@ impl Exit {
 
     /// In words: `exit code 1 after 0.2 s`.
     pub fn describe(&self) -> String {
-        let signal = self.signal.as_deref().and_then(records::record::string);
+        // A caller's own record may have the number of a signal, and a code of 0 beside it.
+        let signal = self.signal.as_deref().map(|value| {
+            let name = records::record::string(value);
+            name.unwrap_or_else(|| value.get().into())
+        });
         let code = self.code.as_deref().map(RawValue::get);
         let how = match (signal, code) {
-            (Some(signal), _) if !signal.is_empty() && signal != "0" => {
+            (Some(signal), _) if !["", "0", "null"].contains(&&*signal) => {
                 format!("killed by signal {signal}")
             }
             (_, Some(code)) if code != "null" => format!("exit code {code}"),
@@ -78,7 +82,7 @@ impl History {
             return;
         }
         let own = |key: &str| record.get(key).map(ToOwned::to_owned);
-        let uptime_ms = record.u64("uptime_ms");
+        let uptime_ms = milliseconds(record, "uptime_ms");
         self.deaths.push(Death {
             uptime: uptime_ms.map(Duration::from_millis),
             deliberate: record.bool("deliberate") == Some(true),
@@ -159,6 +163,16 @@ fn has_word(text: &str, id: &str, shape: &Shape) -> bool {
     })
 }
 
+/// A duration: whole milliseconds, or what a clock of fractions gives.
+fn milliseconds(record: &Record<'_>, key: &str) -> Option<u64> {
+    let fraction = || {
+        let number: f64 = record.get(key)?.get().parse().ok()?;
+        let duration = Duration::try_from_secs_f64(number / 1000.0).ok()?;
+        u64::try_from(duration.as_millis()).ok()
+    };
+    record.u64(key).or_else(fraction)
+}
+
 /// The time of a death: RFC 3339, or seconds since 1970.
 fn at(record: &Record<'_>) -> Option<SystemTime> {
     if let Some(text) = record.str("at") {
@@ -197,8 +211,12 @@ mod tests {
         let stopped = death(r#""code":143,"uptime_ms":100,"deliberate":true"#);
         let stopped_late = death(r#""code":143,"uptime_ms":90000,"deliberate":true"#);
         let unseen = death(r#""code":null,"signal":null,"uptime_ms":null"#);
-        let table: [(&str, &[&str], u64); 10] = [
+        let fraction = death(r#""code":1,"uptime_ms":199.7"#);
+        let negative = death(r#""code":1,"uptime_ms":-1"#);
+        let table: [(&str, &[&str], u64); 12] = [
             ("none", &[], 0),
+            ("a clock of fractions", &[&fraction, &fraction], 2),
+            ("no time at all", &[&negative, &fraction], 1),
             ("crashes", &[&crash, &crash, &crash], 3),
             ("code 0 is no excuse", &[&zero, &zero, &zero], 3),
             ("a signal", &[&killed], 1),
@@ -281,6 +299,25 @@ mod tests {
         }
         let twice = death(r#""code":1,"uptime_ms":1,"death_id":"d""#);
         assert_eq!(deaths(&[&twice, &twice]).failures, 1);
+    }
+
+    #[test]
+    fn a_signal_is_said_whatever_the_code_beside_it() {
+        let table = [
+            (r#""code":0,"signal":"9""#, "killed by signal 9"),
+            (r#""code":0,"signal":9"#, "killed by signal 9"),
+            (r#""code":null,"signal":"KILL""#, "killed by signal KILL"),
+            (r#""code":0,"signal":"0""#, "exit code 0"),
+            (r#""code":0,"signal":0"#, "exit code 0"),
+            (r#""code":130,"signal":null"#, "exit code 130"),
+            (r#""code":1"#, "exit code 1"),
+            (r#""code":null,"signal":null"#, "in a way that nobody saw"),
+        ];
+        for (how, want) in table {
+            let told = deaths(&[&death(&format!("{how},\"uptime_ms\":500"))]);
+            assert_eq!(told.failures, 1, "{how}");
+            assert_eq!(told.last.unwrap().describe(), format!("{want} after 0.5 s"));
+        }
     }
 
     #[test]
