@@ -10,6 +10,9 @@ mod support;
 mod home;
 
 mod agent;
+mod bare;
+#[cfg(target_os = "linux")]
+mod clock;
 mod cut;
 mod deadlines;
 mod demo;
