@@ -144,6 +144,26 @@ fn descriptors_locks_and_pipes_are_not_passed_on() {
     }
 }
 
+/// As of a server of web pages, whose reader waits for the connection to be closed.
+#[test]
+fn a_socket_of_the_caller_is_closed_when_the_caller_ends() {
+    use std::io::Read;
+    use std::os::fd::OwnedFd;
+    use std::os::unix::net::UnixStream;
+    let sandbox = Sandbox::new();
+    let (mut client, server) = UnixStream::pair().unwrap();
+    let status = sandbox
+        .bash("exec 5>&1 6<&1; detach --record r -- sleep 600; echo page")
+        .stdout(OwnedFd::from(server))
+        .status()
+        .unwrap();
+    assert!(status.success());
+    let mut page = String::new();
+    client.read_to_string(&mut page).unwrap();
+    assert!(page.ends_with("}\npage\n"), "{page}");
+    assert!(lives(number(&record_in(&sandbox, "r"), "pid")));
+}
+
 #[test]
 fn standard_streams_are_kept_only_when_asked_for() {
     let sandbox = Sandbox::new();

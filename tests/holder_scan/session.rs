@@ -349,6 +349,29 @@ fn a_shell_line_that_names_the_id_does_not_find_itself() {
         let free = Scanned::of(sandbox.bash(&line).output().unwrap());
         assert_eq!(free.verdict(), "free", "{line}: {:?}", free.output);
     }
+    // Below every other shell, in a recipe of make, and whatever else can come between.
+    let scanning = format!("holder-scan --session-id {id}; : claude --resume {id}");
+    std::fs::write(sandbox.path("Makefile"), format!("all:\n\t@{scanning}\n")).unwrap();
+    for between in [
+        r#"sh -c "$LINE""#,
+        r#"dash -c "$LINE""#,
+        r#"zsh -fc "$LINE""#,
+        r#"fish --no-config -c "$LINE""#,
+        r#"script -qec "$LINE" /dev/null"#,
+        r#"flock lock sh -c "$LINE""#,
+        r#"setsid -w nice -n 1 stdbuf -oL sh -c "$LINE""#,
+        r#"printf '%s\0' "$LINE" | xargs -0 sh -c"#,
+        r#"find . -maxdepth 0 -exec sh -c "$LINE" ';'"#,
+        r#"python3 -c 'import os; os.system(os.environ["LINE"])'"#,
+        r#"cat <(sh -c "$LINE")"#,
+        r#"eval "x=\$($LINE)"; echo "$x""#,
+        "make -s",
+    ] {
+        let mut command = sandbox.bash(between);
+        command.env("LINE", &scanning).env("HOME", sandbox.path(""));
+        let free = Scanned::of(command.output().unwrap());
+        assert_eq!(free.verdict(), "free", "{between}: {:?}", free.output);
+    }
     let line =
         format!("holder-scan --include-self --session-id {id}; : ; claude --resume {id} 2>&-");
     let shown = Scanned::of(sandbox.bash(&line).output().unwrap());
@@ -399,7 +422,9 @@ fn own_by_record() {
 fn own_by_executable_and_user() {
     let sandbox = Sandbox::new();
     let id = new_id();
-    let agent = idle(&sandbox, "claude", &["--resume", &id]);
+    // A name longer than the 15 characters that the kernel keeps of one.
+    let name = "claude-with-a-long-name";
+    let agent = idle(&sandbox, name, &["--resume", &id]);
     let class = |own: &[&str]| {
         let held = scan(&sandbox, &[&["--session-id", &id][..], own].concat());
         held.holder(pid(&agent))["class"]
@@ -410,6 +435,8 @@ fn own_by_executable_and_user() {
     // A link to the shell that it is on this system.
     assert_eq!(class(&["--own-exe", "/bin/sh"]), "own");
     assert_eq!(class(&["--own-exe", "/bin/true"]), "foreign");
+    assert_eq!(class(&["--own-arg", name]), "own");
+    assert_eq!(class(&["--own-arg", &name[..15]]), "foreign");
     let uid = nix::unistd::geteuid().to_string();
     assert_eq!(class(&["--own-exe", "/bin/sh", "--own-uid", &uid]), "own");
     assert_eq!(

@@ -100,6 +100,13 @@ fn with_an_ancestor() {
     let sandbox = Sandbox::new();
     let own = own_ident();
     judged(&ask(&sandbox, &["--ancestor", &own])).is("match", "same_process");
+    // The number is an ancestor's, and what was recorded is another process: small numbers come
+    // again soon in a container.
+    let mut fields: Vec<&str> = own.split(':').collect();
+    (fields[4], fields[5]) = ("1", "0");
+    let earlier = fields.join(":");
+    judged(&ask(&sandbox, &[&earlier])).is("foreign", "recycled");
+    judged(&ask(&sandbox, &["--ancestor", &earlier])).is("foreign", "recycled");
     let (_child, ident) = sandbox.sleeper();
     let ident = ident.to_string();
     judged(&ask(&sandbox, &["--ancestor", &ident])).is("foreign", "not_ancestor");
@@ -188,6 +195,35 @@ fn one_identity_however_often_it_is_read_and_in_whatever_zone() {
             );
         }
     }
+}
+
+/// Where all pidfds have one inode, as before Linux 6.9, none is part of an identity: the start
+/// decides.
+#[cfg(target_os = "linux")]
+#[test]
+fn a_kernel_whose_pidfds_have_no_inode_of_their_own() {
+    let sandbox = Sandbox::new();
+    let (_child, ident) = sandbox.sleeper();
+    let pid = ident.pid().to_string();
+    let on_such_a_kernel = |words: &[&str]| {
+        let mut command = std::process::Command::new("strace");
+        command.args(["-f", "-qqq", "-o", "/dev/null"]);
+        command.args(["-e", "inject=fstatfs:error=ENOSYS"]);
+        command.arg(crate::support::bin("pane-ident")).args(words);
+        command.current_dir(sandbox.path("")).output().unwrap()
+    };
+    let output = on_such_a_kernel(&["capture", "-o", "ident", "--pid", &pid]);
+    let old = String::from_utf8(output.stdout).unwrap();
+    let old = old.trim();
+    assert!(old.ends_with(":0"), "{old}");
+    judged(&ask(&sandbox, &[old])).is("match", "same_process");
+    let new = ident.to_string();
+    judged(&on_such_a_kernel(&["verify", &new])).is("match", "same_process");
+    judged(&on_such_a_kernel(&["verify", old])).is("match", "same_process");
+    let mut fields: Vec<&str> = old.split(':').collect();
+    fields[4] = "1";
+    let earlier = fields.join(":");
+    judged(&on_such_a_kernel(&["verify", &earlier])).is("foreign", "recycled");
 }
 
 /// The identity of this test.
