@@ -466,3 +466,33 @@ fn bytes_that_are_no_text_are_matched_as_bytes() {
     assert_eq!(holder["argv"][FIRST as usize], format!("{unique}\u{fffd}"));
     assert_eq!(scan(&sandbox, &["--arg", &unique]).verdict(), "free");
 }
+
+/// A process that has written a title over its arguments, and over its environment behind them.
+#[test]
+fn a_title_in_place_of_the_arguments() {
+    let sandbox = Sandbox::new();
+    let id = new_id();
+    let retitle = "import ctypes, sys\n\
+        stat = open('/proc/self/stat').read().rsplit(')', 1)[1].split()\n\
+        begin, end = int(stat[45]), int(stat[48])\n\
+        title = f'claude -r {sys.argv[1]} (working)'.encode()\n\
+        ctypes.memmove(begin, title + bytes(end - begin - len(title)), end - begin)\n\
+        print(flush=True)\n\
+        sys.stdin.read()";
+    let mut command = Command::new("python3");
+    command
+        .args(["-c", retitle, &id])
+        .env("MARK", &id)
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped());
+    let mut agent = Killed(command.spawn().unwrap());
+    let mut ready = [0];
+    std::io::Read::read_exact(agent.0.stdout.as_mut().unwrap(), &mut ready).unwrap();
+    let held = scan(&sandbox, &["--session-id", &id]);
+    assert_eq!(held.classes(), [(pid(&agent), "foreign")]);
+    let evidence = &held.holders()[0]["evidence"][0];
+    assert_eq!(
+        (&evidence["by"], &evidence["flag"]),
+        (&json!("argv"), &json!("-r"))
+    );
+}

@@ -160,6 +160,8 @@ fn directories_variables_and_arguments() {
     });
     let found = |arguments: &[&str]| scan(&sandbox, arguments).classes().len();
     assert_eq!(found(&["--cwd", text(&folder)]), 0);
+    // The one that looks is in that directory.
+    assert_eq!(found(&["--cwd", text(&sandbox.path(""))]), 0);
     assert_eq!(found(&["--cwd", text(&deep)]), 1);
     assert_eq!(found(&["--cwd-under", text(&folder)]), 1);
     assert_eq!(found(&["--cwd-under", text(&sandbox.path("link"))]), 1);

@@ -21,6 +21,7 @@ mod forms;
 mod lines;
 mod numbers;
 mod passing;
+mod reports;
 mod scene;
 mod signals;
 mod stage;

@@ -57,6 +57,50 @@ fn wrappers_and_what_lives_below_are_one_holding() {
             "Own 100 Foreign 200 Foreign",
         ),
         (
+            "a wrapper that a manager of the user's services has adopted",
+            vec![
+                process(70, 1, json!(["/lib/systemd/systemd", "--user"])),
+                process(100, 70, own_wrapper()),
+                agent(101, 100, A),
+            ],
+            A,
+            "Own 100 101 OwnActive",
+        ),
+        (
+            "a wrapper whose parent nobody has seen",
+            vec![process(100, 77, own_wrapper())],
+            A,
+            "Own 100 Own",
+        ),
+        (
+            "an own wrapper below a launcher that stays: judged by its root",
+            vec![
+                process(
+                    90,
+                    1,
+                    json!([
+                        "timeout",
+                        "9",
+                        "node",
+                        "/opt/x/wrapper.js",
+                        config(&["--session-id", A]).to_string()
+                    ]),
+                ),
+                process(100, 90, own_wrapper()),
+            ],
+            A,
+            "Foreign 90 100 Foreign",
+        ),
+        (
+            "a process whose wrapper is dead and not yet collected",
+            vec![
+                json!({"pid": 100, "ppid": 1, "state": "Z", "argv": []}),
+                agent(101, 100, A),
+            ],
+            A,
+            "Foreign 101 Foreign",
+        ),
+        (
             "a dead agent",
             vec![
                 process(100, 1, own_wrapper()),
