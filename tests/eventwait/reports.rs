@@ -1,26 +1,21 @@
 //! Reports of other programs that wait. Most of them are shown by the tests of the sources; the
-//! rest are here, or in this table.
+//! rest are here. Those without a test are in `tests/cases.md`.
 //!
 //! | situation | where |
 //! |---|---|
 //! | a path appears between the test and the watch | `races` |
 //! | a path that is there, or gone, already; of any type | `paths` |
 //! | a folder that is not there yet; two levels, one after the other | `paths` |
-//! | no inotify instance left | `paths` |
-//! | no notice of changes (a mount of another machine's files) | `paths`, by procfs |
-//! | saved by rename, twice | `files`; on macOS by the same code over a kqueue |
-//! | the reader of a pipeline goes on until the next line | here |
-//! | a background job of a terminal with `tostop` | here, twice |
+//! | no inotify instance left; no notice of changes | `paths` |
+//! | saved by rename, twice | `files` |
 //! | lines longer than a buffer; characters cut in two | `lines`, `sockets` |
-//! | the wall clock is set | here: the deadline does not read it |
 //! | a reader that goes away; a pipe that is full, or non-blocking | `bounds` |
-//! | no print macros on the way out | a lint of the workspace |
 //! | paths of sockets of 103 to 300 bytes, and never a prefix of them | `paths` |
-//! | a socket file without a server; a server that listens before it answers | `paths`, here |
+//! | a socket file without a server | `paths` |
 //! | the one who would signal dies first | `paths`, `sockets` (`--pid`) |
 //! | writers of a FIFO that come and go | `files` |
 //! | a second `--path` | `paths` |
-//! | a log that floods while it is waited for | here |
+//! | the wall clock is set | `clock`, with the tests of all six |
 
 use std::io::Write;
 use std::os::unix::net::UnixListener;

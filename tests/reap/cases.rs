@@ -1,32 +1,6 @@
-//! Situations from stop and sweep scripts of other projects, as one table.
-//!
-//! Where such a script expects something else than `reap` does, `reap` keeps to its manual:
-//!
-//! | there | here | why |
-//! |---|---|---|
-//! | a number that was handed out again counts as `gone` | `recycled`, exit 1 | the caller's record is wrong about a live process, and should hear of it |
-//! | a process that may not be signalled `survived` | `denied` | what can be done about it differs |
-//! | a number for 0, 1, -1, -5 is refused as one thing | `bad_pid`, `init` | the same |
-//! | a grace is a bare number of milliseconds, from the environment | a duration, and a bare number is seconds | as in sleep(1) and timeout(1) |
-//! | an hour of grace by default | five seconds | no sweep runs unattended here |
-//! | a sweep takes orphans by parent, socket and age | records, judged by `holder-scan` | a parent of 1 says nothing about who needs a process |
-//! | a sweep that fails ends nobody | holders without a whole `scan` are ended, exit 3 | each of them was found to be our own by its own evidence |
-//! | a port is stopped by whoever has it open | `holder-scan --port` names who listens | clients are no holders |
-//! | a socket file that the killed wrapper left is reported | it is not | what a process leaves on disk is its own business |
-//! | a signal to a group | to each member through its handle | a number of a group cannot be held |
-//! | `--no-cont` for those that were stopped on purpose | CONT always follows | who is to end is not left stopped |
-//! | a group as an operand (`--pgid`), a parent (`--parent`) | a leader's pid or identity | a number of a group names nobody for good |
-//!
-//! What is reported of other tools and has no test of its own here:
-//!
-//! | reported | why not |
-//! |---|---|
-//! | a process in uninterruptible sleep | none can be made without a broken device; that it is a survivor with its state, after bounded waits, is tested on plain data |
-//! | a group of zombies gives EPERM (macOS) | no group is ever signalled, on any system |
-//! | the child has not called setpgid yet | `detach` makes no record before it has proved the child's group |
-//! | an id that getpgid could not find is negated | no such arithmetic: a number that is no process cannot be held |
-//! | a parent outside the namespace is 0 | parents are no operands, and 0 is no process |
-//! | who keeps a pipe open | `holder-scan` says that |
+//! Situations from stop and sweep scripts of other projects, as one table. Where such a script
+//! expects something else than `reap` does, `reap` keeps to its manual: `tests/cases.md` says where,
+//! and which situations have no test.
 
 use serde_json::{Value, json};
 

@@ -2,18 +2,7 @@
 //!
 //! Many of these situations were first written down for another program. Where that program, or
 //! a first draft of what was wanted, saw one differently from what `holder-scan` promises now, the
-//! promise decides:
-//!
-//! | situation | seen elsewhere as | here |
-//! |---|---|---|
-//! | an own wrapper with its living agent | own | `own_active`, since ending it ends a conversation |
-//! | the same, where only the agent names the id | own | `own_active`, root the wrapper |
-//! | a table that could not be read | nobody holds it | `unknown` |
-//! | "all of the caller's own, whatever they hold" | a question of its own | `--arg` with the criteria |
-//! | wrappers by the folder of their socket | a question of its own | `--own-arg`, which a decoy is not |
-//! | a wrapper with any child is no husk | no husk | `active` is about agents; `youngest_child_ms` is not null |
-//! | a registry row by start time within 2 s | the same process | an identity: exact, 1 s only for `ps` |
-//! | an orphaned agent of an own wrapper | foreign, marked | foreign; that its parent is 1 is data |
+//! promise decides: `tests/cases.md` has those.
 
 mod arguments;
 mod own;

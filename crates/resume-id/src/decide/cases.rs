@@ -1,20 +1,5 @@
-//! What another supervisor's tests, code and incidents say about launching, in our own words.
-//!
-//! Where its answer and ours differ, ours is what the manual says:
-//!
-//! | situation | its answer | ours, and why |
-//! |---|---|---|
-//! | the transcript cannot be looked at | mint | `unknown`: a conversation is not given up because a disk was slow |
-//! | the transcript is gone, the id never verified | mint | `assign`: it was stopped at zero turns, and the id is free |
-//! | "skip resume" (`1`, and nothing else) | mint | `--session-id ''`: the caller says that there is no id, in a word of its own |
-//! | a retired agent | stop | wrong usage: it is not in the table; never the bare command |
-//! | the caller's own arguments choose a session | refuse | wrong usage, before anything is decided |
-//! | three crashes within 30 s, counted by their times | a loop | three deaths in a row, each before `--min-uptime`, whenever they were: a crash every hour is one, too |
-//! | a quick exit with code 0 | no failure, up to five of them | a failure like any other: an agent that cannot start may leave with 0 |
-//! | a clean exit after a long life | a new conversation | `resume`: whoever wants a new one says `--session-id ''` |
-//! | gives up after 50 restarts | ends the group once, forgets the id | the breaker mints once and gives up at the next three; the id stays in the record |
-//! | a shell's status 143 | terminated | a death like any other, unless its record says `deliberate` |
-//! | rows of a registry without a live process | pruned here | `holder-scan --registry` tells them; nothing is pruned by a decision |
+//! What another supervisor's tests, code and incidents say about launching, in our own words. Where
+//! its answer and ours differ, ours is what the manual says: `tests/cases.md` has those.
 
 use agents::State::{Conversational, Unusable};
 

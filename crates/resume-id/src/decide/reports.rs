@@ -4,11 +4,12 @@
 //!
 //! | trouble | shown in |
 //! |---|---|
-//! | an id file that grew to a thousand repeated lines; a blank or huge id (frankbria/ralph-claude-code#254, handarbeit/fabrik#1128) | `told`: wrong usage, so it is never passed on; whoever wants a new one says so with an empty id |
-//! | two new sessions in one discovery window (edspencer/herdctl#357) | `--discover`: it lists both and chooses none |
-//! | a lock whose owner is dead, or lives as another user (dcostenco/prism-coder#169); one from before the boot (vim/vim#7947); one whose pid was handed out again (patroni/patroni#681) | `claim`: by identity; it is taken over in place under its lock, never unlinked |
-//! | a retry that begins before the holder is dead (openclaw/openclaw#62935) | `exec`: only after reap says gone, terminated or killed |
-//! | a delay that grows for ever (thiagoesteves/deployex#300) | the delay is `detach`'s; the count, here |
+//! | an id file that grew to a thousand repeated lines; a blank or huge id (frankbria/ralph-claude-code#254, handarbeit/fabrik#1128) | `told` |
+//! | two new sessions in one discovery window (edspencer/herdctl#357) | `--discover` |
+//! | a lock whose owner is dead, or lives as another user (dcostenco/prism-coder#169); one from before the boot (vim/vim#7947); one whose pid was handed out again (patroni/patroni#681) | `claim` |
+//! | a retry that begins before the holder is dead (openclaw/openclaw#62935) | `exec` |
+//!
+//! What ends otherwise here, or has no test, is in `tests/cases.md`.
 
 use agents::State::{Conversational, Unusable};
 
