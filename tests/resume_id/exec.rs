@@ -111,7 +111,13 @@ fn what_cannot_be_run() {
         home.exec(&line(&other))
     };
     home.sandbox.script("bin/lost", "#!/no/such/interpreter\n");
+    // A shell would take this one for a script of its own, and no shell is ever tried.
+    let ran = home.path("ran");
+    let plain = format!("echo >'{}'\n", ran.display());
+    home.sandbox.script("bin/plain", &plain);
     let table = [
+        ("argv", json!(["plain"]), 126),
+        ("argv", json!(["env", "-u", "CLAUDECODE", "plain"]), 126),
         ("argv", json!(["no-such-agent"]), 127),
         ("argv", json!(["/no/such/agent"]), 127),
         ("argv", json!(["lost"]), 126),
@@ -127,6 +133,34 @@ fn what_cannot_be_run() {
             said(&output)
         );
     }
+    assert!(!ran.exists());
+}
+
+/// As any program that becomes another one: what the caller has had ignored stays so.
+#[test]
+fn the_signals_of_the_agent() {
+    let home = Home::new();
+    let decision = home.path("decision");
+    std::fs::write(&decision, line(&home.decision(A1, &[]))).unwrap();
+    let script = "#!/bin/sh\ngrep -E '^Sig(Ign|Blk)' /proc/self/status\n";
+    home.sandbox.script("bin/claude", script);
+    let tool = home.tool(&["--exec", "--decision", decision.to_str().unwrap()]);
+    let mut command = std::process::Command::new("env");
+    command.args([
+        "--block-signal=USR1",
+        "--default-signal",
+        "--ignore-signal=HUP",
+    ]);
+    command.arg(tool.get_program()).args(tool.get_args());
+    for (name, value) in tool.get_envs() {
+        command.env(name, value.unwrap_or_default());
+    }
+    let output = command.output().unwrap();
+    let masks = String::from_utf8_lossy(&output.stdout);
+    // The two that the C library keeps for itself are nobody's to set.
+    let own = |mask: &str| u64::from_str_radix(mask, 16).map_or(0, |mask| mask & 0x7fff_ffff);
+    let masks: Vec<_> = masks.split_whitespace().map(own).collect();
+    assert_eq!(masks, [0, 0, 0, 1], "{output:?}");
 }
 
 #[test]

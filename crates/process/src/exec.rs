@@ -6,6 +6,7 @@ use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::path::{Path, PathBuf};
 
 use nix::errno::Errno;
+use nix::sys::signal::{SigSet, Signal};
 
 use crate::sys;
 
@@ -23,29 +24,46 @@ pub enum Refusal {
     Failed(String),
 }
 
-/// Becomes the command `argv` in this very process, with this process's environment and every
-/// signal back to its default. Returns only where that failed. No shell is tried for a file
-/// without an executable format.
-pub fn become_command(argv: &[OsString]) -> Refusal {
-    let environment = environment(&[], 0);
-    sys::default_signals();
+/// Becomes the command `argv` in this very process, with this process's environment but for the
+/// variables `unset`. Returns only where that failed. No shell is tried for a file without an
+/// executable format.
+///
+/// No signal is blocked, and PIPE has its default again, which the runtime has had ignored. One that
+/// the caller has had ignored stays so.
+pub fn become_command(argv: &[OsString], unset: &[&str]) -> Refusal {
+    let unset: Vec<OsString> = unset.iter().map(OsString::from).collect();
+    let environment = variables(&unset).collect::<Vec<_>>();
+    sys::default_signal(Signal::SIGPIPE);
+    let _ = SigSet::empty().thread_set_mask();
     execute(argv, &environment)
+}
+
+/// Whether there is a file of the command `name`, so that what was not found to execute it must be
+/// its interpreter.
+pub fn command_exists(name: &OsStr) -> bool {
+    let path = std::env::var_os("PATH");
+    let files = candidates(name, path.as_deref());
+    files.iter().any(|file| file.is_file())
 }
 
 /// This process's environment, with each variable of `pid_env` set to `pid`.
 pub(crate) fn environment(pid_env: &[OsString], pid: i32) -> Vec<CString> {
     let pid = OsString::from(pid.to_string());
-    let inherited = std::env::vars_os().filter(|(name, _)| !pid_env.contains(name));
     let own = pid_env.iter().map(|name| (name.clone(), pid.clone()));
-    inherited
-        .chain(own)
-        .filter_map(|(name, value)| {
-            let mut variable = name.into_vec();
-            variable.push(b'=');
-            variable.extend_from_slice(value.as_bytes());
-            CString::new(variable).ok()
-        })
-        .collect()
+    variables(pid_env).chain(own.filter_map(variable)).collect()
+}
+
+/// This process's variables, but for those of `without`.
+fn variables(without: &[OsString]) -> impl Iterator<Item = CString> {
+    let inherited = std::env::vars_os().filter(|(name, _)| !without.contains(name));
+    inherited.filter_map(variable)
+}
+
+fn variable((name, value): (OsString, OsString)) -> Option<CString> {
+    let mut variable = name.into_vec();
+    variable.push(b'=');
+    variable.extend_from_slice(value.as_bytes());
+    CString::new(variable).ok()
 }
 
 /// The files that the command `name` can be, in the order in which they are tried, exec(3).

@@ -45,7 +45,7 @@ mod sys;
 mod table;
 
 pub use entry::{Entry, Start, State, Unread};
-pub use exec::{Refusal, become_command};
+pub use exec::{Refusal, become_command, command_exists};
 pub use exit::{Exit, signal_name};
 pub use files::{DescriptorInfo, FileId, FileLock, SocketEnd};
 pub use handle::{Delivery, Handle, wait};

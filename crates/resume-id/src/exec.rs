@@ -1,12 +1,11 @@
 //! `--exec`: becoming the agent, if a decision and what became of it allow that.
 
-use std::os::unix::process::CommandExt;
+use std::ffi::OsString;
 use std::path::{Path, PathBuf};
-use std::process::Command;
 use std::time::{Duration, SystemTime};
 
 use agents::{Agent, Environment, State, Store, Table};
-use process::Here;
+use process::{Here, Refusal};
 use records::{Deadline, Failure, Record, Status};
 
 use crate::{claim, look};
@@ -171,32 +170,38 @@ pub fn run(
     if from_stdin {
         take_terminal();
     }
-    let mut command = Command::new(&order.argv[0]);
-    command.args(&order.argv[1..]).current_dir(&order.cwd);
+    let cannot_run = |why: String| Failure::new(Status::CannotRun, why);
+    std::env::set_current_dir(&order.cwd)
+        .map_err(|error| cannot_run(format!("{}: {error}", order.cwd)))?;
+    let (gone, words) = without_env(&order.argv);
+    let argv: Vec<OsString> = words.iter().map(OsString::from).collect();
     // What has been set since the decision was made must not be inherited either.
-    for name in agent.unset.iter().chain(&order.unset) {
-        command.env_remove(name);
-    }
-    let error = command.exec();
-    let program = &order.argv[0];
-    if !Path::new(&order.cwd).is_dir() {
-        let message = format!("{}: no such directory", order.cwd);
-        return Err(Failure::new(Status::CannotRun, message));
-    }
-    let status = match error.kind() {
-        std::io::ErrorKind::NotFound if !is_there(program) => Status::NotFound,
-        _ => Status::CannotRun,
-    };
-    Err(Failure::new(status, format_args!("{program}: {error}")))
+    let unset = agent.unset.iter().chain(&order.unset).map(String::as_str);
+    let unset: Vec<&str> = unset.chain(gone).collect();
+    Err(match process::become_command(&argv, &unset) {
+        Refusal::NotFound(why) => Failure::new(Status::NotFound, why),
+        Refusal::CannotRun(why) => cannot_run(why),
+        Refusal::Failed(why) => Failure::failed(why),
+    })
 }
 
-/// Whether the program exists, so that its interpreter must be what is missing.
-fn is_there(program: &str) -> bool {
-    if program.contains('/') {
-        return Path::new(program).exists();
+/// The variables that `env -u NAME ...` takes away in front of a command, and that command. It is done
+/// here, as env(1) would do it, but for its search: that one gives a file without an executable format
+/// to a shell.
+fn without_env(argv: &[String]) -> (Vec<&str>, &[String]) {
+    let mut unset = Vec::new();
+    let mut rest = argv.strip_prefix(&["env".to_owned()]).unwrap_or_default();
+    while let [flag, name, others @ ..] = rest
+        && flag == "-u"
+    {
+        unset.push(name.as_str());
+        rest = others;
     }
-    let path = std::env::var_os("PATH").unwrap_or_default();
-    std::env::split_paths(&path).any(|dir| dir.join(program).is_file())
+    match rest.first() {
+        Some(command) if !command.starts_with('-') && !command.contains('=') => (unset, rest),
+        // Whatever else it is: env(1) knows.
+        _ => (Vec::new(), argv),
+    }
 }
 
 /// The transcript decides which flag the agent takes, and it may have come or gone since.

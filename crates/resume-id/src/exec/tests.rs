@@ -133,3 +133,26 @@ fn refusals_say_why() {
         "not launched: process 5 is still in the way (survived)"
     );
 }
+
+#[test]
+fn variables_that_go_before_a_command() {
+    let table = [
+        ("claude --resume x", "", "claude --resume x"),
+        ("env -u A -u B claude -u x", "A B", "claude -u x"),
+        ("env claude", "", "claude"),
+        // What env(1) alone understands is left to it.
+        ("env -u A B=1 claude", "", "env -u A B=1 claude"),
+        ("env -i claude", "", "env -i claude"),
+        ("env -u A -i claude", "", "env -u A -i claude"),
+        ("env -u", "", "env -u"),
+        ("env", "", "env"),
+    ];
+    for (argv, unset, command) in table {
+        let words: Vec<String> = argv.split(' ').map(str::to_owned).collect();
+        let (gone, rest) = without_env(&words);
+        assert_eq!(
+            (gone.join(" "), rest.join(" ")),
+            (unset.to_owned(), command.to_owned())
+        );
+    }
+}
