@@ -144,6 +144,17 @@ fn a_pane_that_changes_hands_meanwhile() {
 }
 
 #[test]
+fn a_caller_that_ignores_dead_children_gets_the_status() {
+    let sandbox = Sandbox::new();
+    let (_child, ident) = sandbox.sleeper();
+    let binding = json!({"ident": ident.to_string()}).to_string();
+    std::fs::write(sandbox.path("binding"), binding).unwrap();
+    let line = "trap '' CHLD; exec pane-ident exec --binding binding -- sh -c 'exit 7'";
+    let output = sandbox.bash(line).output().unwrap();
+    assert_eq!(output.status.code(), Some(7), "{output:?}");
+}
+
+#[test]
 fn commands_that_cannot_be_run() {
     let sandbox = Sandbox::new();
     let (_child, ident) = sandbox.sleeper();
@@ -154,6 +165,11 @@ fn commands_that_cannot_be_run() {
     std::fs::write(sandbox.path("plain"), "").unwrap();
     assert_eq!(status(&["./plain"]), Some(126));
     assert_eq!(summary(&sandbox)["ran"], false);
+    sandbox.script("lost", "#!/no/such/interpreter\n");
+    assert_eq!(status(&["./lost"]), Some(126));
+    sandbox.script("plain", "touch acted\n");
+    assert_eq!(status(&["./plain"]), Some(126));
+    assert!(!sandbox.path("acted").exists(), "no shell is tried");
     // A process alone has no pane and no socket.
     assert_eq!(status(&["true", "{pid}"]), Some(0));
     assert_eq!(status(&["true", "{pane}"]), Some(2));

@@ -174,6 +174,14 @@ pub fn kill_all(limit: Duration) {
 #[derive(Debug)]
 pub struct Helper(Option<Child>);
 
+/// Has the status of a child kept until it is asked for. With SIGCHLD ignored, as some callers leave
+/// it, the kernel would collect the child itself, and its status with it, wait(2).
+pub fn expect_children() {
+    if sys::is_ignored(Signal::SIGCHLD) {
+        sys::default_signal(Signal::SIGCHLD);
+    }
+}
+
 impl Helper {
     /// Starts `command`, whose streams the caller has connected, with all signals at their default.
     ///
@@ -200,11 +208,7 @@ impl Helper {
     }
 
     fn start_by(command: &mut Command, exec: Option<sys::Exec>) -> io::Result<Helper> {
-        // With SIGCHLD ignored, as some callers leave it, the kernel would collect the helper
-        // itself, and its status with it, wait(2).
-        if sys::is_ignored(Signal::SIGCHLD) {
-            sys::default_signal(Signal::SIGCHLD);
-        }
+        expect_children();
         command.process_group(0);
         sys::as_helper(command, exec);
         // Under the lock, so that none is started and unknown when all are to be ended.

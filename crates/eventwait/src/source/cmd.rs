@@ -51,6 +51,8 @@ impl Cmd {
     /// # Errors
     /// No descriptor is left.
     pub fn new(argv: Vec<OsString>, full_argv: bool, every: Duration) -> std::io::Result<Cmd> {
+        // Before it is caught: a signal that is ignored stays so.
+        process::helper::expect_children();
         Ok(Cmd {
             argv,
             full_argv,

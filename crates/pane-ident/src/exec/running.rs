@@ -35,13 +35,17 @@ impl Running {
         let (program, words) = argv
             .split_first()
             .ok_or_else(|| Failure::usage("there is no command"))?;
+        process::helper::expect_children();
         let child = Command::new(program).args(words).spawn().map_err(|error| {
-            let status = match error.kind() {
-                ErrorKind::NotFound => Status::NotFound,
-                _ => Status::CannotRun,
+            let (status, why) = match error.kind() {
+                ErrorKind::NotFound if process::command_exists(program) => {
+                    (Status::CannotRun, "its interpreter is missing".to_owned())
+                }
+                ErrorKind::NotFound => (Status::NotFound, error.to_string()),
+                _ => (Status::CannotRun, error.to_string()),
             };
             let program = program.to_string_lossy();
-            Failure::new(status, format_args!("{program}: {error}"))
+            Failure::new(status, format_args!("{program}: {why}"))
         })?;
         Ok(Running { child })
     }
