@@ -200,7 +200,8 @@ impl Args {
             .chain([&mut self.marker, &mut self.chdir])
             .flatten()
         {
-            *path = std::path::absolute(&*path)?;
+            *path = std::path::absolute(&*path)
+                .map_err(|error| Failure::failed(format_args!("{}: {error}", path.display())))?;
         }
         Ok(())
     }

@@ -214,7 +214,8 @@ fn directory(cwd: Option<&str>) -> Result<String, Failure> {
     if !metadata.is_dir() {
         return Err(usage(format!("{cwd}: not a directory")));
     }
-    let absolute = std::path::absolute(Path::new(cwd))?;
+    let absolute =
+        std::path::absolute(Path::new(cwd)).map_err(|error| usage(format!("{cwd}: {error}")))?;
     absolute
         .into_os_string()
         .into_string()
