@@ -153,6 +153,21 @@ fn a_command_whose_record_reaches_nobody_is_ended() {
     assert_eq!(output.status.signal(), Some(13), "{output:?}");
     assert_eq!(said(&output), "");
     ended();
+
+    // The kernel would end the writer of a file that grows past the limit. The command keeps the
+    // pipe open for as long as it lives.
+    for words in [
+        "--record r",
+        "--lock l",
+        "--guard --announce a --marker m.marker",
+    ] {
+        let line = format!("ulimit -f 0; exec detach {words} --keep-fd 1 -- sleep 60");
+        let began = std::time::Instant::now();
+        let output = sandbox.bash(&line).output().unwrap();
+        assert_eq!(output.status.code(), Some(125), "{words}: {output:?}");
+        assert!(said(&output).contains("too large"), "{words}: {output:?}");
+        assert!(began.elapsed() < PATIENCE, "{words}: it lives on");
+    }
 }
 
 #[test]

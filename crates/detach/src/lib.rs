@@ -86,6 +86,10 @@ pub fn command() -> clap::Command {
 }
 
 fn run(mut args: Args) -> Result<exit::Status, Failure> {
+    process::unblock(&process::ENDING);
+    // Otherwise a limit on the size of files would end this process between the start of the
+    // command and its report.
+    process::survive_failing_writes();
     args.check()?;
     args.make_absolute()?;
     if let (Some(dir), Some(announce)) = (&args.sweep, &args.announce) {

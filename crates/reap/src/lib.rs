@@ -56,6 +56,8 @@ pub fn command() -> clap::Command {
 
 fn run(args: Args) -> Result<Status, Failure> {
     process::unblock(&ENDING);
+    // A limit on the size of files must not end this process in the middle of a sequence.
+    process::survive_failing_writes();
     let family = Family::now();
     let batch = read(&args)?;
     // From here on a signal stops the sequence, which still says how far it came. Before, there
