@@ -236,6 +236,66 @@ fn one_that_was_blocked_is_heard_all_the_same() {
     }
 }
 
+/// As what a container is started for: the kernel lets no default action end that process.
+#[test]
+fn the_first_process_of_a_namespace_ends_with_the_status_of_a_shell() {
+    let sandbox = Sandbox::new();
+    let commands: [Job; 5] = [
+        ("eventwait", &["--path", "never", "--timeout", "5m"]),
+        ("eventwait", &["--timeout", "5m", "--cmd", "sleep", "600"]),
+        (
+            "detach",
+            &[
+                "--ready-file",
+                "never",
+                "--ready-timeout",
+                "5m",
+                "--",
+                "sleep",
+                "600",
+            ],
+        ),
+        ("detach", &["--wait", "--", "sleep", "600"]),
+        ("pane-ident", &["verify", "--timeout", "5m"]),
+    ];
+    for job in commands {
+        let tool = command(&sandbox, job);
+        let mut namespace = std::process::Command::new("unshare")
+            .args(["-Urpf", "--mount-proc", "--kill-child"])
+            .arg(tool.get_program())
+            .args(tool.get_args())
+            .current_dir(sandbox.path(""))
+            .stdin(Stdio::piped())
+            .stdout(Stdio::null())
+            .stderr(Stdio::null())
+            .spawn()
+            .unwrap();
+        let children = format!("/proc/{0}/task/{0}/children", namespace.id());
+        let first = || -> Option<i32> {
+            let children = std::fs::read_to_string(&children).ok()?;
+            children.trim().parse().ok()
+        };
+        let waits = |pid: i32| {
+            let exe = std::fs::read_link(format!("/proc/{pid}/exe"));
+            exe.is_ok_and(|exe| exe.ends_with(job.0)) && crate::support::state(pid) == Some('S')
+        };
+        until("it waits", || first().is_some_and(waits));
+        kill(Pid::from_raw(first().unwrap()), Signal::SIGTERM).unwrap();
+        let stdin = namespace.stdin.take();
+        let status = namespace.wait().unwrap();
+        drop(stdin);
+        assert_eq!(status.code(), Some(128 + 15), "{job:?}");
+    }
+    let line = "unshare -Urpf --mount-proc eventwait --path / --path /tmp --count 2 --timeout 9 |
+        true; echo ${PIPESTATUS[0]}";
+    for _ in 0..crate::support::rounds(5) {
+        let output = sandbox.bash(line).output().unwrap();
+        let status = String::from_utf8(output.stdout).unwrap();
+        // Its reader may have gone too late to be missed.
+        assert!(["141", "0"].contains(&status.trim()), "{status}");
+    }
+}
+
 /// The signal of the terminal reaches a whole pipeline, and nobody of it stays.
 #[test]
 fn a_whole_pipeline() {

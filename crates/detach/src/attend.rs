@@ -83,7 +83,6 @@ pub fn attend(
         }
         _ if let Some(signal) = interrupted => {
             process::die_by(signal);
-            Err(Failure::failed("interrupted"))
         }
         Some(Message::NotUp(record, status)) => {
             crate::tell(args, &record, exit::Status::Code(status), &interrupts)

@@ -145,10 +145,7 @@ fn run(mut args: Args) -> Result<exit::Status, Failure> {
             tell(&args, &line, status, &interrupts)
         }
         Outcome::Not(Printed::Found(line), status) => tell(&args, &line, status, &interrupts),
-        Outcome::Interrupted(signal) => {
-            process::die_by(signal);
-            Err(Failure::failed("interrupted"))
-        }
+        Outcome::Interrupted(signal) => process::die_by(signal),
     }
 }
 

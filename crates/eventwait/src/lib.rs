@@ -164,11 +164,7 @@ fn run(args: Args, started: Instant) -> Result<Status, Failure> {
     match end::leave(end, args.all, said, &args.exit_code) {
         Leave::With(status) => Ok(status),
         Leave::Quietly => Err(Failure::reader_gone()),
-        Leave::By(signal) => {
-            process::die_by(signal);
-            // Not reached where the signal could be caught.
-            Ok(Status::Failed)
-        }
+        Leave::By(signal) => process::die_by(signal),
     }
 }
 

@@ -98,18 +98,16 @@ pub fn run(args: &ExecArgs) -> Result<Status, Failure> {
     };
     let summary = summary(after.as_ref());
     write_summary(args, &summary)?;
-    if let Ending::Interrupted(signal) = ending {
-        process::die_by(signal);
+    if !matches!(ending, Ending::Interrupted(_)) {
+        notice::release(interrupts);
     }
-    notice::release(interrupts);
     conclude(ending, after.as_ref(), summary.exit)
 }
 
 /// What the caller is told in the end.
 fn conclude(ending: Ending, after: Option<&Verdict>, exit: Option<u8>) -> Result<Status, Failure> {
     match ending {
-        // Where the signal did not end this process.
-        Ending::Interrupted(signal) => Ok(Status::Code(128 + signal as u8)),
+        Ending::Interrupted(signal) => process::die_by(signal),
         Ending::TimedOut => Err(Failure::deadline("the command was not done, and was ended")),
         Ending::ByItself => match after.filter(|after| after.state != State::Match) {
             Some(after) => {

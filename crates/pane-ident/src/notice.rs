@@ -57,7 +57,6 @@ pub fn during_or<T: Send>(
                 last();
                 helper::kill_all(LAST_LIMIT);
                 process::die_by(*signal);
-                return Err(Failure::failed("a signal that should end this has not"));
             }
             let wake = interrupts.wake();
             let mut fds = [

@@ -97,9 +97,11 @@ pub fn unblock(signals: &[Signal]) {
 }
 
 /// Ends this process by `signal`, as if it had never been caught, so that the caller sees a death
-/// by signal. Returns only where the signal is blocked or ignored.
-pub fn die_by(signal: Signal) {
+/// by signal. The first process of a pid namespace cannot die so: it ends with the status that a
+/// shell makes of such a death.
+pub fn die_by(signal: Signal) -> ! {
     sys::default_signal(signal);
     unblock(&[signal]);
     let _ = nix::sys::signal::raise(signal);
+    std::process::exit(128 + signal as i32)
 }

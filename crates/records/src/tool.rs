@@ -157,7 +157,11 @@ pub(crate) fn stdout_failure(error: &io::Error) -> Failure {
 /// wait see what they see of any other filter. The runtime ignores SIGPIPE
 /// since start; here its default action is put back, it is unblocked and raised.
 fn die_by_sigpipe() -> ExitCode {
-    let _ = signal_hook::low_level::emulate_default_handler(signal_hook::consts::SIGPIPE);
-    // Not reached where signals work: what a shell makes of a death by SIGPIPE.
+    // The first process of a pid namespace cannot die so, and would be made to
+    // crash instead.
+    if std::process::id() != 1 {
+        let _ = signal_hook::low_level::emulate_default_handler(signal_hook::consts::SIGPIPE);
+    }
+    // What a shell makes of a death by SIGPIPE.
     Failure::reader_gone().status().into()
 }

@@ -69,7 +69,6 @@ fn death_by_a_signal_is_seen_as_such() {
     if std::env::var_os(DYING).is_some() {
         let _interrupts = Interrupts::catch(&ENDING).unwrap();
         die_by(Signal::SIGTERM);
-        return;
     }
     let status = Command::new(std::env::current_exe().unwrap())
         .args(["--exact", "interrupts::death_by_a_signal_is_seen_as_such"])
