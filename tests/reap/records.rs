@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 
 use crate::stage::{Stage, command, lines, reap, reap_input};
-use crate::support::{Sandbox, bin};
+use crate::support::{Sandbox, bin, until};
 
 const SLEEPER: &str = "say ready; exec sleep 600";
 
@@ -281,6 +281,10 @@ print(\"ready\", file=open(os.environ[\"NAMES\"], \"a\"), flush=True)'";
 fn the_record_of_a_bare_operand() {
     let sandbox = Sandbox::new();
     let stage = Stage::new(&sandbox, SLEEPER);
+    let cmdline = format!("/proc/{}/cmdline", stage.pid("root"));
+    until("it has become what it says", || {
+        std::fs::read(&cmdline).is_ok_and(|words| words == b"sleep\x00600\x00")
+    });
     let run = reap(&[&stage.pid("root").to_string()]);
     run.expect("terminated", 0);
     let record = &run.records[0];
