@@ -186,6 +186,36 @@ fn standard_streams_are_kept_only_when_asked_for() {
     child.stdin.take().unwrap().write_all(b"hello\n").unwrap();
     let output = child.wait_with_output().unwrap();
     assert_eq!(output.stdout, b"hello\n");
+    // What a shell has put in place of its background job's input is the job's input.
+    let line = "echo hello | sh -c 'detach --keep-fd 0 --keep-fd 1 -q --record s cat & wait'";
+    let output = sandbox.bash(line).output().unwrap();
+    assert!(
+        output.status.success() && output.stdout.is_empty(),
+        "{output:?}"
+    );
+}
+
+/// Marks by which others find it, and numbers that were its caller's, are left as they are.
+#[test]
+fn variables_are_the_callers() {
+    let sandbox = Sandbox::new();
+    let variables = [
+        ("RUNNER_TRACKING_ID", "github_1"),
+        ("EMPTY", ""),
+        ("ODD", "a=b\n\u{e9}"),
+    ];
+    let mut command = sandbox.tool("detach");
+    command.args(["--keep-fd", "1", "-q", "--", "/usr/bin/env", "-0"]);
+    let output = command.env_clear().envs(variables).output().unwrap();
+    let mut there: Vec<_> = output.stdout.split(|&byte| byte == 0).collect();
+    there.sort_unstable();
+    let mut wanted = variables
+        .map(|(name, value)| format!("{name}={value}"))
+        .to_vec();
+    wanted.push(String::new());
+    wanted.sort_unstable();
+    let wanted: Vec<_> = wanted.iter().map(String::as_bytes).collect();
+    assert_eq!(there, wanted);
 }
 
 #[test]

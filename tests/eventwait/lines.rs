@@ -308,6 +308,11 @@ fn wrong_usage_is_said_with_status_2() {
         &["--stdin", "--timeout", ""],
         &["--stdin", "--timeout", "-1"],
         &["--stdin", "--timeout", "1", "--match", "x"],
+        // What is not looked at is not taken.
+        &["--connect", "a", "--connect", "b", "--timeout", "1"],
+        &["--follow", "a", "--follow", "b", "--timeout", "1"],
+        &["--path", "a", "b", "--timeout", "1"],
+        &["--path", "a", "--timeout", "1", "--timeout", "2"],
     ] {
         let waited = wait(&sandbox, words);
         assert_eq!(waited.status.code(), Some(2), "{words:?}");
