@@ -2,6 +2,7 @@
 //! have to do with the question.
 
 use std::collections::{HashMap, HashSet};
+use std::io;
 use std::path::PathBuf;
 use std::sync::Arc;
 
@@ -90,13 +91,9 @@ struct Scan<'a> {
 impl Scan<'_> {
     fn run(&mut self) {
         for round in 0..ROUNDS {
-            let pids = match self.reader.pids() {
-                Ok(pids) => pids,
-                Err(error) => {
-                    self.look
-                        .fail(format!("the process table cannot be read: {error}"));
-                    return;
-                }
+            let pids = self.reader.pids();
+            let Some(pids) = self.had(pids) else {
+                return;
             };
             let new = self.glance_at(&pids);
             if self.request.deadline.passed() {
@@ -230,13 +227,12 @@ impl Scan<'_> {
 
     /// Reads the candidates, their ancestors, and what lives below any of them that may be a root.
     fn collect(&mut self, candidates: &HashSet<Pid>) {
-        let table = match Table::read(&mut self.reader) {
-            Ok(table) => table,
-            Err(error) => {
-                self.look
-                    .fail(format!("the process table cannot be read: {error}"));
-                return;
-            }
+        let table = match self.request.scope {
+            Scope::All => Table::read(&mut self.reader),
+            _ => Table::around(&mut self.reader, candidates.iter().copied()),
+        };
+        let Some(mut table) = self.had(table) else {
+            return;
         };
         self.family.extend(own_family(&table, &mut self.reader));
         self.ancestors.extend(table.ancestors(Pid::own()));
@@ -260,9 +256,29 @@ impl Scan<'_> {
             return;
         }
         let roots: Vec<Pid> = roots.into_iter().collect();
+        // The most expensive part of a scan is left away where nothing can come of it.
+        if roots.iter().all(|&root| self.reader.is_childless(root)) {
+            return;
+        }
+        if table.is_part() {
+            let whole = Table::read(&mut self.reader);
+            match self.had(whole) {
+                Some(whole) => table = whole,
+                None => return,
+            }
+        }
         for below in table.descendants(&roots) {
             self.add_row(below, &table);
         }
+    }
+
+    /// What was read of the table, or a look that failed.
+    fn had<T>(&mut self, read: io::Result<T>) -> Option<T> {
+        read.map_err(|error| {
+            let why = format!("the process table cannot be read: {error}");
+            self.look.fail(why);
+        })
+        .ok()
     }
 
     /// Whether a process above a candidate may be what the candidate is judged by.

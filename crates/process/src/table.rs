@@ -15,13 +15,17 @@ use crate::sys::{PipeEnd, Reader};
 pub struct Table {
     /// By number.
     entries: Vec<Entry>,
+    is_part: bool,
 }
 
 impl FromIterator<Entry> for Table {
     fn from_iter<I: IntoIterator<Item = Entry>>(entries: I) -> Table {
         let mut entries: Vec<Entry> = entries.into_iter().collect();
         entries.sort_by_key(|entry| entry.pid);
-        Table { entries }
+        Table {
+            entries,
+            is_part: false,
+        }
     }
 }
 
@@ -38,6 +42,37 @@ impl Table {
             .into_iter()
             .filter_map(|pid| reader.entry(pid).ok())
             .collect())
+    }
+
+    /// Reads `pids` and the caller, with the ancestors of each, which is enough to tell lineages and
+    /// the caller's [`own_family`]: the whole table where the caller is in a pipeline, and otherwise
+    /// a few of thousands of entries.
+    ///
+    /// # Errors
+    ///
+    /// As [`Table::read`].
+    pub fn around(reader: &mut Reader, pids: impl IntoIterator<Item = Pid>) -> io::Result<Table> {
+        if !pipeline_ends(reader).is_empty() {
+            return Table::read(reader);
+        }
+        let mut seen = HashSet::new();
+        let mut entries = Vec::new();
+        for pid in pids.into_iter().chain([Pid::own()]) {
+            let mut next = Some(pid);
+            while let Some(pid) = next.filter(|&pid| seen.insert(pid)) {
+                let entry = reader.entry(pid).ok();
+                next = entry.as_ref().and_then(|entry| Pid::new(entry.ppid.into()));
+                entries.extend(entry);
+            }
+        }
+        let mut table: Table = entries.into_iter().collect();
+        table.is_part = true;
+        Ok(table)
+    }
+
+    /// Whether it was not read as a whole, so that it tells no descendants.
+    pub fn is_part(&self) -> bool {
+        self.is_part
     }
 
     /// All processes, by number.
@@ -106,8 +141,7 @@ pub fn own_family(table: &Table, reader: &mut Reader) -> HashSet<Pid> {
     let own = Pid::own();
     let mut family: HashSet<Pid> = table.ancestors(own).into_iter().collect();
     let parent = table.get(own).map(|entry| entry.ppid);
-    let mut ends = reader.pipe_ends(own).unwrap_or_default();
-    ends.retain(|end| (end.fd == 0 && end.reads) || (end.fd == 1 && end.writes));
+    let ends = pipeline_ends(reader);
     let siblings = table
         .entries()
         .iter()
@@ -123,6 +157,14 @@ pub fn own_family(table: &Table, reader: &mut Reader) -> HashSet<Pid> {
     }
     family.insert(own);
     family
+}
+
+/// The ends by which the caller would be in a pipeline: its stdin and its stdout, where they are
+/// pipes.
+fn pipeline_ends(reader: &mut Reader) -> Vec<PipeEnd> {
+    let mut ends = reader.pipe_ends(Pid::own()).unwrap_or_default();
+    ends.retain(|end| (end.fd == 0 && end.reads) || (end.fd == 1 && end.writes));
+    ends
 }
 
 impl PipeEnd {

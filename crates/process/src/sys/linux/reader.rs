@@ -107,6 +107,18 @@ impl Reader {
         })
     }
 
+    /// Whether it has no children for certain: each of its threads has an empty list of them,
+    /// proc_tid_children(5). A list that is not empty may miss some, and a kernel may have none.
+    pub fn is_childless(&mut self, pid: Pid) -> bool {
+        let Ok(tasks) = fs::read_dir(format!("{}/{pid}/task", self.root)) else {
+            return false;
+        };
+        tasks.into_iter().all(|task| {
+            task.and_then(|task| fs::read(task.path().join("children")))
+                .is_ok_and(|children| children.is_empty())
+        })
+    }
+
     /// Its whole argument list, as the kernel has it, however long. Empty for a zombie and for a
     /// kernel thread.
     pub fn argv(&mut self, pid: Pid) -> Result<Vec<Vec<u8>>, Unread> {

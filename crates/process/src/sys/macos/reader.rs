@@ -139,6 +139,11 @@ impl Reader {
         Ok(found)
     }
 
+    /// Whether it has no children for certain, which only the whole table tells here: never.
+    pub fn is_childless(&mut self, _pid: Pid) -> bool {
+        false
+    }
+
     /// Those of its open descriptors that are ends of pipes without a name.
     pub fn pipe_ends(&mut self, pid: Pid) -> Result<Vec<PipeEnd>, Unread> {
         let size = self.list_descriptors(pid)?;
