@@ -106,7 +106,7 @@ impl<'a> Wakers<'a> {
     /// [`Wakers::has_woken`].
     pub fn abandoned(&mut self, fd: BorrowedFd<'a>) -> usize {
         self.0
-            .push(PollFd::from_borrowed_fd(fd, PollFlags::empty()));
+            .push(PollFd::from_borrowed_fd(fd, process::hang_up(fd)));
         self.0.len() - 1
     }
 

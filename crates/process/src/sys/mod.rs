@@ -18,6 +18,7 @@
 //! | [`terminal_name`], [`terminal_called`] | what terminals are called |
 //! | [`Watch`] | notice of changes to files and directories |
 //! | [`peer`] | who is at the other end of a Unix socket |
+//! | [`hang_up`] | how poll(2) is asked whether the other end is closed |
 //! | [`SOCKET_PATH_MAX`] | how long the path of a Unix socket may be |
 //! | [`become_subreaper`], [`collect_adopted`] | adopt orphaned descendants, where the kernel can |
 //! | [`die_with_parent`] | have the kernel end a helper whose parent is gone, where it can |
@@ -40,7 +41,7 @@ use macos as platform;
 
 pub use platform::{
     Mounts, Reader, Watch, become_subreaper, collect_adopted, concealment, file_at, file_locks,
-    kernel_path, peer, socket_ends, tcp_listeners, terminal_called, terminal_name,
+    hang_up, kernel_path, peer, socket_ends, tcp_listeners, terminal_called, terminal_name,
 };
 pub(crate) use platform::{
     PID_MAX, Pin, SOCKET_PATH_MAX, System, default_all_signals, die_with_parent, group_lives, now,

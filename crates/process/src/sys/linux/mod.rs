@@ -13,7 +13,10 @@ mod system;
 mod terminal;
 mod watch;
 
+use std::os::fd::BorrowedFd;
 use std::os::unix::net::UnixStream;
+
+use rustix::event::PollFlags;
 
 use super::Peer;
 use crate::pid::Pid;
@@ -43,6 +46,12 @@ pub fn peer(stream: &UnixStream) -> std::io::Result<Peer> {
         pid: Pid::new(i64::from(ucred.pid())),
         uid: ucred.uid(),
     })
+}
+
+/// What poll(2) has to be asked for to tell that nobody is at the other end of `fd` any more: it
+/// tells that unasked.
+pub fn hang_up(_fd: BorrowedFd<'_>) -> PollFlags {
+    PollFlags::empty()
 }
 
 /// Makes this process the one that orphaned descendants are given to, PR_SET_CHILD_SUBREAPER(2const):

@@ -10,9 +10,12 @@ mod system;
 mod watch;
 
 use std::io;
+use std::os::fd::BorrowedFd;
 use std::os::unix::net::UnixStream;
 
 use nix::libc;
+use rustix::event::PollFlags;
+use rustix::fs::FileType;
 
 use super::Peer;
 use crate::pid::Pid;
@@ -41,6 +44,20 @@ pub fn peer(stream: &UnixStream) -> io::Result<Peer> {
         pid: Pid::new(pid.into()),
         uid: uid.as_raw(),
     })
+}
+
+/// What poll(2) has to be asked for to tell that nobody is at the other end of `fd` any more. It
+/// is made of a kqueue that is told nothing of a descriptor for which nothing is asked. And what is
+/// asked of a file, a terminal or a socket ends the poll with every byte that could be read there,
+/// for nothing: only of a pipe can it be asked.
+pub fn hang_up(fd: BorrowedFd<'_>) -> PollFlags {
+    let is_pipe = rustix::fs::fstat(fd)
+        .is_ok_and(|stat| FileType::from_raw_mode(stat.st_mode) == FileType::Fifo);
+    if is_pipe {
+        PollFlags::HUP
+    } else {
+        PollFlags::empty()
+    }
 }
 
 /// No process but launchd adopts orphans here.
