@@ -57,11 +57,11 @@ pub(crate) fn vnode_file(bytes: &[u8]) -> Option<(u32, u64)> {
 }
 
 /// A number that both ends of the pipe of `struct pipe_fdinfo` share: each end has its own
-/// handle and its peer's.
+/// handle and its peer's, which is 0 once nobody has the other end open.
 pub(crate) fn pipe(bytes: &[u8]) -> Option<u64> {
     let own = long(bytes, FILE_INFO + VINFO_STAT)?;
     let peer = long(bytes, FILE_INFO + VINFO_STAT + 8)?;
-    Some(own.min(peer))
+    Some(if peer == 0 { own } else { own.min(peer) })
 }
 
 /// Whether a descriptor reads and writes, by the `fi_openflags` (`FREAD`, `FWRITE`) that its
@@ -123,6 +123,7 @@ mod tests {
         assert_eq!(directions(&1_i32.to_ne_bytes()), (true, false));
         assert_eq!(directions(&2_i32.to_ne_bytes()), (false, true));
         assert_eq!(pipe(&end(30, 70)), Some(30));
+        assert_eq!(pipe(&end(70, 0)), Some(70), "the other end is closed");
         assert_eq!(pipe(&[0; 100]), None);
         assert_eq!(socket(&end(70, 30)), Some(70));
     }
