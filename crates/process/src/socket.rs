@@ -57,7 +57,11 @@ pub fn probe_socket(path: &SocketPath) -> std::io::Result<Option<Peer>> {
     let address = SocketAddrUnix::new(path.as_path())?;
     let socket = stream_socket()?;
     match rustix::net::connect(&socket, &address) {
-        Ok(()) => Ok(Some(sys::peer(&UnixStream::from(socket))?)),
+        Ok(()) => match sys::peer(&UnixStream::from(socket)) {
+            // It has hung up already, and macOS does not remember who it was.
+            Err(error) if error.kind() == std::io::ErrorKind::NotConnected => Ok(None),
+            peer => peer.map(Some),
+        },
         // NOENT, NOTDIR: no file. CONNREFUSED: no listener. AGAIN: a full backlog (on Linux).
         // PROTOTYPE: a socket of datagrams.
         Err(
