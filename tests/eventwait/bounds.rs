@@ -105,17 +105,12 @@ fn a_full_backlog() {
     let sandbox = Sandbox::new();
     let path = sandbox.path("s");
     let address = rustix::net::SocketAddrUnix::new(&path).unwrap();
-    let unix = rustix::net::AddressFamily::UNIX;
-    let socket = || {
-        let flags = rustix::net::SocketFlags::NONBLOCK;
-        rustix::net::socket_with(unix, rustix::net::SocketType::STREAM, flags, None).unwrap()
-    };
-    let listener = socket();
+    let listener = process::stream_socket().unwrap();
     rustix::net::bind(&listener, &address).unwrap();
     rustix::net::listen(&listener, 0).unwrap();
     let mut held = Vec::new();
     loop {
-        let one = socket();
+        let one = process::stream_socket().unwrap();
         if rustix::net::connect(&one, &address).is_err() {
             break;
         }

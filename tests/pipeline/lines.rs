@@ -1,10 +1,7 @@
 //! Lines that are no records, long lines, and how much memory they take.
 
-use std::io::Write as _;
-use std::process::Stdio;
-
 use crate::stage::{FILTERS, READERS, idle, run};
-use crate::support::{Sandbox, state, until};
+use crate::support::Sandbox;
 
 /// The longest line that is taken: 16 MiB.
 const LONGEST: usize = 16 << 20;
@@ -175,6 +172,11 @@ fn peak(pid: i32) -> usize {
 #[cfg(target_os = "linux")]
 #[test]
 fn a_line_without_an_end_takes_bounded_memory() {
+    use std::io::Write as _;
+    use std::process::Stdio;
+
+    use crate::support::{state, until};
+
     let sandbox = Sandbox::new();
     let streams = [
         ("reap", &[][..]),

@@ -3,7 +3,7 @@
 use std::process::Stdio;
 
 use crate::stage::{FILTERS, Job, Ran, TOOLS, command};
-use crate::support::{Sandbox, until};
+use crate::support::Sandbox;
 
 /// Every tool with a job that says something, whatever its input.
 const SPEAKERS: [Job; 9] = [
@@ -194,6 +194,8 @@ while part := os.read(0, 7000): time.sleep(.001); os.write(1, part)' | \
 #[cfg(target_os = "linux")]
 #[test]
 fn the_flags_of_a_shared_pipe_stay_as_they_are() {
+    use crate::support::until;
+
     let sandbox = Sandbox::new();
     let line = format!("{{\"type\":\"session\",\"x\":\"{}\"}}\n", "y".repeat(1000));
     std::fs::write(sandbox.path("in"), line.repeat(200)).unwrap();
