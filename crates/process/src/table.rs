@@ -181,18 +181,13 @@ impl PipeEnd {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::entry::{Start, State};
-
-    fn pid(number: i32) -> Pid {
-        Pid::new(number.into()).unwrap()
-    }
-
-    fn table(rows: &[(i32, i32, i32)]) -> Table {
-        rows.iter()
-            .map(|&(number, ppid, pgid)| Entry {
-                pid: pid(number),
+impl Table {
+    /// A table of rows of number, parent, group and start.
+    pub(crate) fn of_rows(rows: &[(i32, i32, i32, u64)]) -> Table {
+        use crate::entry::{Start, State};
+        let entries = rows.iter().filter_map(|&(number, ppid, pgid, ticks)| {
+            Some(Entry {
+                pid: Pid::new(number.into())?,
                 ppid,
                 pgid,
                 sid: pgid,
@@ -201,21 +196,31 @@ mod tests {
                 state: State('S'),
                 threads: 1,
                 kernel_thread: false,
-                start: Start::Ticks(1),
+                start: Start::Ticks(ticks),
                 name: b"x".to_vec(),
             })
-            .collect()
+        });
+        entries.collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn pid(number: i32) -> Pid {
+        Pid::new(number.into()).unwrap()
     }
 
     #[test]
     fn families() {
-        let table = table(&[
-            (1, 0, 1),
-            (10, 1, 10),
-            (11, 10, 10),
-            (12, 11, 12),
-            (9, 12, 10),
-            (20, 1, 20),
+        let table = Table::of_rows(&[
+            (1, 0, 1, 1),
+            (10, 1, 10, 1),
+            (11, 10, 10, 1),
+            (12, 11, 12, 1),
+            (9, 12, 10, 1),
+            (20, 1, 20, 1),
         ]);
         assert_eq!(table.ancestors(pid(9)), [pid(12), pid(11), pid(10), pid(1)]);
         assert_eq!(table.descendants(&[pid(10)]), [pid(11), pid(12), pid(9)]);
@@ -226,7 +231,7 @@ mod tests {
 
     #[test]
     fn a_table_read_while_it_changed_may_hold_a_circle() {
-        let table = table(&[(10, 11, 10), (11, 10, 10)]);
+        let table = Table::of_rows(&[(10, 11, 10, 1), (11, 10, 10, 1)]);
         assert_eq!(table.ancestors(pid(10)), [pid(11)]);
         assert_eq!(table.descendants(&[pid(10)]), [pid(11)]);
         assert!(table.ancestors(pid(99)).is_empty());

@@ -126,29 +126,9 @@ fn candidate(entry: &Entry, number: Pid) -> Candidate {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::entry::State;
 
     fn pid(number: i32) -> Pid {
         Pid::new(number.into()).unwrap()
-    }
-
-    /// Rows of number, parent, group and start.
-    fn table(rows: &[(i32, i32, i32, u64)]) -> Table {
-        rows.iter()
-            .map(|&(number, ppid, pgid, ticks)| Entry {
-                pid: pid(number),
-                ppid,
-                pgid,
-                sid: pgid,
-                tty: 0,
-                tpgid: -1,
-                state: State('S'),
-                threads: 1,
-                kernel_thread: false,
-                start: Start::Ticks(ticks),
-                name: b"x".to_vec(),
-            })
-            .collect()
     }
 
     fn pids(candidates: &[Candidate]) -> Vec<i32> {
@@ -157,7 +137,7 @@ mod tests {
 
     #[test]
     fn descendants_in_any_group_each_after_its_parent() {
-        let table = table(&[
+        let table = Table::of_rows(&[
             (10, 1, 10, 5),
             (11, 10, 10, 6),
             (12, 11, 12, 7),
@@ -175,13 +155,13 @@ mod tests {
 
     #[test]
     fn a_circle_in_a_reading_ends() {
-        let table = table(&[(10, 11, 10, 1), (11, 10, 10, 1)]);
+        let table = Table::of_rows(&[(10, 11, 10, 1), (11, 10, 10, 1)]);
         assert_eq!(pids(&Kin::new(&table).descendants(&[pid(10)])), [11]);
     }
 
     #[test]
     fn orphans_that_were_forked_since() {
-        let table = table(&[
+        let table = Table::of_rows(&[
             (40, 1, 30, 1),   // an orphan that was there before
             (41, 1, 30, 50),  // forked since, adopted by init
             (42, 5, 30, 50),  // forked since, adopted by a subreaper above the target
