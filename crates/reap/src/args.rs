@@ -142,15 +142,14 @@ pub enum Until {
 /// A signal by its name, with SIG or without, in any case, or by its number. Only those that end a
 /// process unless it decides otherwise: the others (STOP, CONT, WINCH) would end nothing.
 fn signal(word: &str) -> Result<Signal, String> {
-    let signal = match word.parse::<i32>() {
-        Ok(number) if word.bytes().all(|byte| byte.is_ascii_digit()) => {
-            Signal::try_from(number).ok()
-        }
-        _ => {
-            let name = word.to_ascii_uppercase();
-            let bare = name.strip_prefix("SIG").unwrap_or(&name);
-            format!("SIG{bare}").parse().ok()
-        }
+    let signal = if word.starts_with(|first: char| first.is_ascii_digit()) {
+        let number = records::number::parse(word)?;
+        let number = i32::try_from(number).ok();
+        number.and_then(|number| Signal::try_from(number).ok())
+    } else {
+        let name = word.to_ascii_uppercase();
+        let bare = name.strip_prefix("SIG").unwrap_or(&name);
+        format!("SIG{bare}").parse().ok()
     };
     let signal = signal.ok_or("not the name or number of a signal")?;
     match signal {
@@ -188,6 +187,8 @@ mod tests {
             "0",
             "-15",
             "+15",
+            "015",
+            "15.0",
             "65",
             "99",
             "SIG",
