@@ -2,7 +2,7 @@
 
 use std::time::{Duration, Instant};
 
-use crate::stage::{Stage, is_alive, reap};
+use crate::stage::{Stage, command, is_alive, reap};
 use crate::support::{Sandbox, state, until};
 
 /// A leader with two children, in one group.
@@ -21,6 +21,23 @@ fn a_tree_that_ends_when_it_is_asked() {
     for name in ["root", "one", "two"] {
         assert!(!stage.lives(name), "{name} lives");
         assert_eq!(run.member(stage.pid(name)).unwrap(), "terminated");
+    }
+}
+
+/// Before something is ended, eyes want to see whom else it would take along.
+#[test]
+fn a_line_for_eyes_names_the_whole_tree() {
+    let sandbox = Sandbox::new();
+    let stage = Stage::new(&sandbox, FAMILY);
+    let ident = stage.ident("root");
+    let output = command(&["--dry-run", "-H", &ident]).output().unwrap();
+    let line = String::from_utf8(output.stdout).unwrap();
+    for name in ["root", "one", "two"] {
+        let pid = stage.pid(name).to_string();
+        assert!(
+            line.split_whitespace().skip(1).any(|word| word == pid),
+            "{name}: {line}"
+        );
     }
 }
 

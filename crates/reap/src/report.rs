@@ -106,6 +106,10 @@ const COLUMNS: &[Column] = &[
         width: 6,
     },
     Column {
+        key: "reap.members",
+        width: 7,
+    },
+    Column {
         key: "argv",
         width: 0,
     },

@@ -60,7 +60,7 @@ fn cell(value: Option<&RawValue>) -> String {
     let items = value.and_then(|value| elements(value.get()));
     let text = match items {
         Some(items) => {
-            let items: Vec<_> = items.into_iter().map(|item| plain(Some(item))).collect();
+            let items: Vec<_> = items.into_iter().map(item_text).collect();
             Cow::Owned(items.join(" "))
         }
         None => plain(value),
@@ -68,6 +68,16 @@ fn cell(value: Option<&RawValue>) -> String {
     match text.as_ref() {
         "" => "-".to_owned(),
         text => shown(text).into_owned(),
+    }
+}
+
+/// One element of a list: of a process, its number.
+fn item_text(item: &RawValue) -> Cow<'_, str> {
+    let record = Record::parse(item.get().as_bytes()).ok();
+    let pid = record.as_ref().and_then(|record| record.get("pid"));
+    match pid {
+        Some(pid) => Cow::Owned(plain(Some(pid)).into_owned()),
+        None => plain(Some(item)),
     }
 }
 
@@ -103,6 +113,10 @@ mod tests {
             (
                 r#"{"type":"process","pid":1234567,"exit":{"code":3},"argv":[]}"#,
                 "1234567  3    -",
+            ),
+            (
+                r#"{"type":"process","pid":1,"argv":[{"pid":12,"x":1},{"pid":13},{"x":1}]}"#,
+                "1       -    12 13 {\"x\":1}",
             ),
             (
                 r#"{"v":1,"type":"x","a":"b\nc","n":null,"o":{"k":1}}"#,
