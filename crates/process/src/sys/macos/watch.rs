@@ -53,7 +53,7 @@ impl Watch {
     /// There is no such directory, it may not be read, or no descriptor is left.
     pub fn entry(&mut self, directory: &Path, name: &OsStr) -> io::Result<()> {
         let _ = name;
-        // Only for its events: the directory need not be readable, and can be unmounted.
+        // Only for its events, so that it does not keep its file system from being unmounted.
         let events_only = OFlags::from_bits_retain(libc::O_EVTONLY as u32);
         let flags = events_only | OFlags::DIRECTORY | OFlags::CLOEXEC;
         let fd = rustix::fs::open(directory, flags, Mode::empty())?;
