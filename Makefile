@@ -4,7 +4,7 @@
 #   make test       all tests; says what it needs, and installs it where it may
 #   make lint       formatting, clippy, shell scripts, manual pages
 #   make demo       the main job on real processes, in half a minute
-#   make soak       the long rounds of the races
+#   make soak       the long rounds of the races, and 10,000 of detach, scan, verify, reap
 #   make bench      what the tools cost beside what they stand in for; writes the README's table
 #                   (PARTS="start reap": only these, and no table)
 #   make test-agents  whether the released agents take the command lines that resume-id prints
@@ -15,6 +15,7 @@
 
 CARGO   ?= cargo
 SOAK    ?= 20
+ROUNDS  ?= 500
 TARGET  := $${CARGO_TARGET_DIR:-target}
 BIN     := $(TARGET)/release
 
@@ -76,8 +77,11 @@ lint-needs: $(LINT_NEEDS:%=need-%)
 test: needs
 	$(CARGO) test --workspace --locked
 
+# About three quarters of an hour on two cores: half an hour for the races, and a quarter for
+# $(ROUNDS) times 20 rounds of the tools one after the other.
 soak: needs
 	MUXUTILS_SOAK=$(SOAK) $(CARGO) test --workspace --locked
+	MUXUTILS_SOAK=$(ROUNDS) $(CARGO) test --locked --release --test soak rounds -- --nocapture
 
 # The agents' own command lines, installed from their registry into a folder of the target's; not
 # part of the tests, since they come from outside and change.
