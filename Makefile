@@ -19,7 +19,7 @@ ROUNDS  ?= 500
 TARGET  := $${CARGO_TARGET_DIR:-target}
 BIN     := $(TARGET)/release
 
-TOOLS := $(sort $(basename $(notdir $(wildcard crates/bin/*.rs))))
+TOOLS := $(sort $(basename $(notdir $(filter-out %/build.rs,$(wildcard crates/bin/*.rs)))))
 SHELL_SCRIPTS := .ci/run $(wildcard tests/*.sh tests/*/*.sh)
 
 # The commands that the tests use on real processes, and the packages that have them.
