@@ -108,6 +108,9 @@ impl RegistryRow {
 pub fn look(homes: &Homes, pids: &HashSet<Pid>, ids: &Ids) -> Stores {
     let mut stores = Stores::default();
     let mut lock_files: Vec<(FileId, PathBuf)> = Vec::new();
+    // An id becomes part of a path only where it is a name.
+    let names = ids.iter().map(SessionId::as_str);
+    let names: Vec<&str> = names.filter(|id| records::id::parse(id).is_ok()).collect();
     for (name, home) in homes {
         let Some(agent) = AGENTS.iter().find(|agent| agent.name == *name) else {
             continue;
@@ -116,12 +119,13 @@ pub fn look(homes: &Homes, pids: &HashSet<Pid>, ids: &Ids) -> Stores {
             read_registry(registry, home, pids, &mut stores.rows);
         }
         for pattern in agent.locks {
-            for path in files_of(home, pattern, ids) {
+            for path in files_of(home, pattern, ids, &names) {
                 lock_files.extend(file_at(&path).ok().map(|(file, _)| (file, path)));
             }
         }
         let mut transcripts = agent.transcripts.iter();
-        stores.has_files |= transcripts.any(|pattern| !files_of(home, pattern, ids).is_empty());
+        stores.has_files |=
+            transcripts.any(|pattern| !files_of(home, pattern, ids, &names).is_empty());
     }
     if !lock_files.is_empty() {
         stores.has_files = true;
@@ -137,16 +141,13 @@ pub fn look(homes: &Homes, pids: &HashSet<Pid>, ids: &Ids) -> Stores {
     stores
 }
 
-/// The files of the sessions `ids` below `home`. Folders are gone through on one level at the most;
+/// The files of the sessions `ids`, which are `names`, below `home`. Folders are gone through on one level at the most;
 /// agents that file by date are found by what they have open.
-fn files_of(home: &Path, pattern: &str, ids: &Ids) -> Vec<PathBuf> {
+fn files_of(home: &Path, pattern: &str, ids: &Ids, names: &[&str]) -> Vec<PathBuf> {
     let has_any = |form: &str| form.contains('*') || form.contains("{pid}");
     if pattern.split('/').filter(|form| has_any(form)).count() > 1 {
         return Vec::new();
     }
-    // An id becomes part of a path only where it is a name.
-    let names = ids.iter().map(SessionId::as_str);
-    let names: Vec<&str> = names.filter(|id| records::id::parse(id).is_ok()).collect();
     let mut paths = vec![home.to_owned()];
     for form in pattern.split('/') {
         let has_id = form.contains("{id}");

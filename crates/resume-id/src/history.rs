@@ -165,11 +165,7 @@ fn has_word(text: &str, id: &str, shape: &Shape) -> bool {
 
 /// A duration: whole milliseconds, or what a clock of fractions gives.
 fn milliseconds(record: &Record<'_>, key: &str) -> Option<u64> {
-    let fraction = || {
-        let number: f64 = record.get(key)?.get().parse().ok()?;
-        let duration = Duration::try_from_secs_f64(number / 1000.0).ok()?;
-        u64::try_from(duration.as_millis()).ok()
-    };
+    let fraction = || u64::try_from(seconds(record, key, 1000.0)?.as_millis()).ok();
     record.u64(key).or_else(fraction)
 }
 
@@ -178,9 +174,13 @@ fn at(record: &Record<'_>) -> Option<SystemTime> {
     if let Some(text) = record.str("at") {
         return records::time::parse(&text).ok();
     }
-    let seconds: f64 = serde_json::from_str(record.get("at")?.get()).ok()?;
-    let since = Duration::try_from_secs_f64(seconds).ok()?;
-    UNIX_EPOCH.checked_add(since)
+    UNIX_EPOCH.checked_add(seconds(record, "at", 1.0)?)
+}
+
+/// A number of which so many are a second.
+fn seconds(record: &Record<'_>, key: &str, per_second: f64) -> Option<Duration> {
+    let number: f64 = serde_json::from_str(record.get(key)?.get()).ok()?;
+    Duration::try_from_secs_f64(number / per_second).ok()
 }
 
 #[cfg(test)]

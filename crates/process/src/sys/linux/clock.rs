@@ -35,8 +35,8 @@ fn ticks(since_boot: Duration) -> u64 {
 
 /// The time since boot, with the time in suspend, clock_gettime(2).
 fn since_boot() -> Duration {
-    let now = rustix::time::clock_gettime(rustix::time::ClockId::Boottime);
-    Duration::try_from(now).unwrap_or_default()
+    let now = nix::time::clock_gettime(nix::time::ClockId::CLOCK_BOOTTIME);
+    now.map(Duration::from).unwrap_or_default()
 }
 
 #[cfg(test)]
