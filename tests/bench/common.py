@@ -118,10 +118,10 @@ class Table:
         self.rows = []
         self.missed = []
 
-    def add(self, what, command, ours, theirs, limits=None, scale=1e3, unit="ms"):
+    def add(self, what, command, ours, theirs, limits=None, aims=None, scale=1e3, unit="ms"):
         """A row: what one of ours costs beside others. `limits` has, by the name of another, the
-        most that the ratio may be."""
-        limits = limits or {}
+        most that the ratio may be, and `aims` the most that it should be."""
+        limits, aims = limits or {}, aims or {}
         cells = []
         print(f"  {what}: {command} {amount(ours, scale, unit)}", file=sys.stderr)
         for name, cost in theirs.items():
@@ -133,7 +133,10 @@ class Table:
             else:
                 exact, shown = f"{ours / cost:.3f}", number(ours / cost)
                 kept = limit is None or ours / cost <= limit
-            cells.append((shown, name, limit))
+            bound = f" (limit {limit})" if limit is not None else ""
+            if name in aims:
+                bound = f" (aim {aims[name]})"
+            cells.append((shown, name, bound))
             if limit is not None and not kept:
                 said = f"{what}: {command.strip()}: {exact} of {name.strip()}, not {limit}"
                 self.missed.append(said)
@@ -144,8 +147,7 @@ class Table:
         last = None
         for what, command, cells in self.rows:
             beside = []
-            for ratio, name, limit in cells:
-                bound = "" if limit is None else f" (limit {limit})"
+            for ratio, name, bound in cells:
                 beside.append(f"{code(name)} **{ratio}**{bound}")
             first = "" if what == last else what
             lines.append(f"| {first} | {code(command)} | {', '.join(beside)} |")
