@@ -1,7 +1,5 @@
 //! The `detach` command; its job is in the crate of that name.
 
-use std::process::ExitCode;
+#![no_main]
 
-fn main() -> ExitCode {
-    detach::main()
-}
+process::main!(detach::main);

@@ -1,7 +1,5 @@
 //! The `eventwait` command; its job is in the crate of that name.
 
-use std::process::ExitCode;
+#![no_main]
 
-fn main() -> ExitCode {
-    eventwait::main()
-}
+process::main!(eventwait::main);

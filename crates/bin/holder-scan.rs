@@ -1,7 +1,5 @@
 //! The `holder-scan` command; its job is in the crate of that name.
 
-use std::process::ExitCode;
+#![no_main]
 
-fn main() -> ExitCode {
-    holder_scan::main()
-}
+process::main!(holder_scan::main);

@@ -1,7 +1,5 @@
 //! The `pane-ident` command; its job is in the crate of that name.
 
-use std::process::ExitCode;
+#![no_main]
 
-fn main() -> ExitCode {
-    pane_ident::main()
-}
+process::main!(pane_ident::main);

@@ -1,7 +1,5 @@
 //! The `reap` command; its job is in the crate of that name.
 
-use std::process::ExitCode;
+#![no_main]
 
-fn main() -> ExitCode {
-    reap::main()
-}
+process::main!(reap::main);

@@ -1,7 +1,5 @@
 //! The `resume-id` command; its job is in the crate of that name.
 
-use std::process::ExitCode;
+#![no_main]
 
-fn main() -> ExitCode {
-    resume_id::main()
-}
+process::main!(resume_id::main);

@@ -1,6 +1,5 @@
 """What a start costs: instructions, beside those of `true`."""
 
-import collections
 import getpass
 import os
 import subprocess
@@ -10,14 +9,14 @@ from pathlib import Path
 from common import Failed, contest, program
 
 TRUE = "/usr/bin/true"
-# An aim for the start: twice what `true` costs. The job's own instructions come on top.
-AIM = 2.0
+# A limit on the start: twice what `true` costs. The job's own instructions come on top.
+LIMIT = 2.0
 MEBIBYTE = 1 << 20
 
 
 def instructions(folder, argv, status=0):
-    """The instructions of a program, and those of them in the dynamic loader. Of a program that
-    forks, those of all its processes up to their exec."""
+    """The instructions of a program, and those of them before its `main`. Of a program that forks,
+    those of all its processes up to their exec."""
     for old in folder.glob("callgrind.*"):
         old.unlink()
     line = ["valgrind", "--tool=callgrind", f"--callgrind-out-file={folder}/callgrind.%p", *argv]
@@ -25,32 +24,40 @@ def instructions(folder, argv, status=0):
                          stderr=subprocess.DEVNULL)
     if run.returncode != status:
         raise Failed(f"{' '.join(argv)}: exit status {run.returncode}")
-    costs = collections.Counter()
-    for profile in folder.glob("callgrind.*"):
-        costs += objects(profile)
-    loader = sum(cost for path, cost in costs.items() if "/ld-" in path)
-    return sum(costs.values()), loader
+    costs = [read(profile) for profile in folder.glob("callgrind.*")]
+    total = sum(total for total, _ in costs)
+    return total, total - sum(job for _, job in costs)
 
 
-def objects(profile):
-    """Instructions by the file that they are in, from callgrind's own notes. A line behind
-    `calls=` says what a callee cost, which is counted where the callee is."""
-    names, costs = {}, collections.Counter()
-    at, callee = "", False
+def read(profile):
+    """All instructions in callgrind's notes, and those of the program's `main` and what it calls.
+    A line behind `calls=` says what a callee costs with all that it calls. `main` is where another
+    file than the program, the C library, calls into the program for the longest."""
+    names, total, job = {}, 0, 0
+    at = callee = program = None
     for line in profile.read_text(errors="replace").splitlines():
-        if line.startswith(("ob=", "cob=")):
+        if line.startswith("cmd: "):
+            program = Path(line[5:].split()[0]).name
+        elif line.startswith(("ob=", "cob=")):
             key, _, name = line.partition("=")[2].partition(" ")
             if name:
-                names[key] = name
+                names[key] = Path(name).name
             if line.startswith("ob="):
-                at = names.get(key, key)
+                at = names[key]
+            else:
+                callee = names[key]
         elif line.startswith("calls="):
-            callee = True
+            called = True
+            continue
         elif line[:1] in set("0123456789+-*"):
-            if not callee:
-                costs[at] += int(line.split()[1])
-            callee = False
-    return costs
+            cost = int(line.split()[1])
+            if not called:
+                total += cost
+            elif callee == program and at != program:
+                job = max(job, cost)
+            callee = None
+        called = False
+    return total, job
 
 
 def run(table, folder, _target):
@@ -78,27 +85,24 @@ def run(table, folder, _target):
                   {" a mebibyte": MEBIBYTE}, limits={" a mebibyte": 1.0}, scale=1, unit="B")
     if not program("valgrind"):
         table.add("instructions of a start", " all tools", "not installed", {"valgrind": 0},
-                  aims={"valgrind": AIM})
+                  limits={"valgrind": LIMIT})
         return
-    true, true_loader = instructions(folder, [TRUE])
+    true, _ = instructions(folder, [TRUE])
     empty = empty_program(folder)
     beside = {"true": true}
-    starts = {}
+    versions = {}
     for tool in jobs:
-        starts[tool], loader = instructions(folder, [tool, "--version"])
+        versions[tool], start = instructions(folder, [tool, "--version"])
         theirs = beside | ({" an empty Rust program": empty} if empty else {})
-        table.add("instructions of a start", f"{tool} --version", starts[tool], theirs,
-                  aims={"true": AIM}, scale=1e-3, unit="k")
-        print_loader(tool, loader, starts[tool], true_loader)
+        table.add("instructions before the job", f" {tool}", start, theirs,
+                  limits={"true": LIMIT}, scale=1e-3, unit="k")
+    for tool, cost in versions.items():
+        table.add("instructions of a version", f"{tool} --version", cost, beside,
+                  scale=1e-3, unit="k")
     for tool, (shown, words, status) in jobs.items():
         cost = contest({tool: lambda: instructions(folder, [tool, *words], status)[0]}, 1)[tool]
         table.add("instructions of the least job", f"{tool} {shown}", cost,
-                  beside | {f"{tool} --version": starts[tool]}, scale=1e-3, unit="k")
-
-
-def print_loader(tool, loader, all_, true):
-    print(f"  {'':8}in the dynamic loader: {loader / 1e3:.0f} k, {loader / all_:.2f} of these, "
-          f"{loader / true:.1f} of what it takes for true", file=sys.stderr)
+                  beside | {f"{tool} --version": versions[tool]}, scale=1e-3, unit="k")
 
 
 def empty_program(folder):

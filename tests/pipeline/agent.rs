@@ -128,7 +128,7 @@ fn a_look_that_is_killed() {
 #[test]
 fn a_decision_that_is_killed() {
     let scene = Scene::new();
-    for (call, nth) in [("poll", 1), ("read", 5), ("write", 1)] {
+    for (call, nth) in [("execve", 2), ("read", 5), ("write", 1)] {
         let by = struck("KILL", call, nth);
         scene.refuses(&format!("look | {by} sh ../decide.sh | reap | become"));
         assert!(scene.husk_lives());

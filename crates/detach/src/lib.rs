@@ -37,7 +37,7 @@ mod start;
 mod status;
 mod sweep;
 
-use std::process::ExitCode;
+use std::ffi::OsString;
 use std::time::Instant;
 
 use clap::CommandFactory;
@@ -76,8 +76,8 @@ const HUMAN: HumanView = &[(
 )];
 
 /// The tool's `main`.
-pub fn main() -> ExitCode {
-    tool::main("detach", run)
+pub fn main(words: Vec<OsString>) -> u8 {
+    tool::main("detach", words, run)
 }
 
 /// The command line's definition, for manual page and completions.

@@ -25,8 +25,8 @@ mod split;
 mod summary;
 mod wait;
 
+use std::ffi::OsString;
 use std::path::Path;
-use std::process::ExitCode;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
@@ -66,11 +66,11 @@ const AT_LAST: Duration = Duration::from_millis(90);
 const LAST_WORDS: Duration = Duration::from_millis(20);
 
 /// The tool's `main`.
-pub fn main() -> ExitCode {
+pub fn main(words: Vec<OsString>) -> u8 {
     // Reading the command line is in the time that a wait may take: a regular expression can be
     // large.
     let started = Instant::now();
-    records::tool::main::<Args>("eventwait", |args| run(args, started))
+    records::tool::main::<Args>("eventwait", words, |args| run(args, started))
 }
 
 /// The command line of `eventwait`, for what is made of it: manual page, completions.

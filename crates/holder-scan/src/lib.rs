@@ -42,11 +42,11 @@ mod table;
 mod targets;
 mod tree;
 
-use std::process::ExitCode;
+use std::ffi::OsString;
 
 /// The `holder-scan` command.
-pub fn main() -> ExitCode {
-    records::tool::main("holder-scan", run::run)
+pub fn main(words: Vec<OsString>) -> u8 {
+    records::tool::main("holder-scan", words, run::run)
 }
 
 /// The command line of `holder-scan`, for what is made of it: manual page, completions.

@@ -25,7 +25,7 @@ pub mod servers;
 pub mod verdict;
 pub mod verify;
 
-use std::process::ExitCode;
+use std::ffi::OsString;
 
 use clap::CommandFactory;
 use records::human::{Column, HumanView};
@@ -51,8 +51,8 @@ const fn column(key: &'static str, width: usize) -> Column {
 }
 
 /// The `pane-ident` command.
-pub fn main() -> ExitCode {
-    tool::main("pane-ident", run)
+pub fn main(words: Vec<OsString>) -> u8 {
+    tool::main("pane-ident", words, run)
 }
 
 /// The command line's definition, for manual page and completions.

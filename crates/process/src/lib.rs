@@ -66,7 +66,7 @@ pub use record::{Named, ProcessRecord, Ready, Status};
 pub use socket::{SocketPath, probe_socket, stream_socket};
 pub use sys::{
     Mounts, Peer, PipeEnd, Reader, Watch, become_subreaper, collect_adopted, concealment, file_at,
-    file_locks, hang_up, kernel_path, peer, socket_ends, tcp_listeners, terminal_called,
+    file_locks, hang_up, kernel_path, peer, socket_ends, start, tcp_listeners, terminal_called,
     terminal_name,
 };
 pub use table::{Table, own_family};

@@ -23,8 +23,8 @@ mod report;
 mod resolve;
 mod verdict;
 
+use std::ffi::OsString;
 use std::io::IsTerminal as _;
-use std::process::ExitCode;
 use std::time::{Duration, Instant};
 
 use process::end::{Ended, Outcome, Pending, Survivor, Watch, end};
@@ -45,8 +45,8 @@ use verdict::Verdict;
 const LAST_WORDS: Duration = Duration::from_millis(50);
 
 /// The `reap` command.
-pub fn main() -> ExitCode {
-    records::tool::main::<Args>("reap", run)
+pub fn main(words: Vec<OsString>) -> u8 {
+    records::tool::main::<Args>("reap", words, run)
 }
 
 /// The command line of `reap`, for what is made of it: manual page, completions.

@@ -1,7 +1,5 @@
 //! The exit statuses, which mean the same in every tool.
 
-use std::process::ExitCode;
-
 /// What a tool says with its exit status.
 ///
 /// 124 to 127 are those of `timeout(1)` and `env(1)`; 65 is `EX_DATAERR` of
@@ -78,12 +76,6 @@ impl Status {
             125 => 5,
             _ => 6,
         }
-    }
-}
-
-impl From<Status> for ExitCode {
-    fn from(status: Status) -> Self {
-        Self::from(status.code())
     }
 }
 

@@ -1,8 +1,8 @@
 //! The frame of every tool: arguments in, exit status out.
 
+use std::ffi::OsString;
 use std::fmt::Display;
 use std::io::{self, Write as _};
-use std::process::ExitCode;
 
 use crate::exit::Status;
 use crate::say;
@@ -97,7 +97,7 @@ impl From<serde_json::Error> for Failure {
     }
 }
 
-/// A tool's `main`: reads the command line, runs, and says how it went.
+/// A tool's `main`: reads the command line `words`, runs, and gives the exit status.
 ///
 /// - `--help` and `--version` go to stdout, with status 0.
 /// - Wrong usage is said on stderr as `NAME: message`, with status 2.
@@ -107,26 +107,27 @@ impl From<serde_json::Error> for Failure {
 /// Nothing is coloured, whatever the terminal and the environment.
 pub fn main<A: clap::Parser>(
     name: &'static str,
+    words: Vec<OsString>,
     run: impl FnOnce(A) -> Result<Status, Failure>,
-) -> ExitCode {
+) -> u8 {
     say::set_tool(name);
-    let outcome = match parse(name) {
+    let outcome = match parse(name, words) {
         Ok(args) => run(args),
         Err(error) => not_parsed(&error),
     };
     match outcome {
-        Ok(status) => status.into(),
+        Ok(status) => status.code(),
         Err(failure) if failure.is_reader_gone() => die_by_sigpipe(),
         Err(failure) => {
             say!("{}", failure.message());
-            failure.status().into()
+            failure.status().code()
         }
     }
 }
 
-fn parse<A: clap::Parser>(name: &'static str) -> Result<A, clap::Error> {
+fn parse<A: clap::Parser>(name: &'static str, words: Vec<OsString>) -> Result<A, clap::Error> {
     let mut command = A::command().name(name).bin_name(name);
-    let mut matches = command.try_get_matches_from_mut(std::env::args_os())?;
+    let mut matches = command.try_get_matches_from_mut(words)?;
     A::from_arg_matches_mut(&mut matches).map_err(|error| error.format(&mut command))
 }
 
@@ -156,12 +157,12 @@ pub(crate) fn stdout_failure(error: &io::Error) -> Failure {
 /// Ends this process by SIGPIPE, so that a shell's `pipefail` and a parent's
 /// wait see what they see of any other filter. The runtime ignores SIGPIPE
 /// since start; here its default action is put back, it is unblocked and raised.
-fn die_by_sigpipe() -> ExitCode {
+fn die_by_sigpipe() -> u8 {
     // The first process of a pid namespace cannot die so, and would be made to
     // crash instead.
     if std::process::id() != 1 {
         let _ = signal_hook::low_level::emulate_default_handler(signal_hook::consts::SIGPIPE);
     }
     // What a shell makes of a death by SIGPIPE.
-    Failure::reader_gone().status().into()
+    Failure::reader_gone().status().code()
 }

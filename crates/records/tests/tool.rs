@@ -244,7 +244,7 @@ fn closed_streams_are_no_panic() {
 
 fn main() -> ExitCode {
     if std::env::var_os(ROLE).is_some() {
-        return records::tool::main("probe", run);
+        return records::tool::main("probe", std::env::args_os().collect(), run).into();
     }
     let tests: [(&str, fn()); 9] = [
         ("failures", failures_have_their_status_and_one_message),

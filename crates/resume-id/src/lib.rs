@@ -29,8 +29,8 @@ mod look;
 mod source;
 mod told;
 
+use std::ffi::OsString;
 use std::path::{Path, PathBuf};
-use std::process::ExitCode;
 use std::time::{Duration, SystemTime};
 
 use agents::{Agent, Environment, Store, Table};
@@ -47,8 +47,8 @@ use holders::{Look, Place, Reading};
 use told::{Given, Row, Session};
 
 /// The `resume-id` command.
-pub fn main() -> ExitCode {
-    records::tool::main::<Args>("resume-id", run)
+pub fn main(words: Vec<OsString>) -> u8 {
+    records::tool::main::<Args>("resume-id", words, run)
 }
 
 /// The command line of `resume-id`, for what is made of it: manual page, completions.

@@ -22,6 +22,7 @@
 //! | [`SOCKET_PATH_MAX`] | how long the path of a Unix socket may be |
 //! | [`become_subreaper`], [`collect_adopted`] | adopt orphaned descendants, where the kernel can |
 //! | [`die_with_parent`] | have the kernel end a helper whose parent is gone, where it can |
+//! | [`start`] | the beginning of a tool |
 //! | [`open_descriptors`] | the numbers of this process's descriptors |
 //! | [`default_all_signals`] | every signal to its default action |
 
@@ -29,6 +30,7 @@
 mod linux;
 #[cfg(target_os = "macos")]
 mod macos;
+mod start;
 mod strings;
 mod unix;
 #[cfg(any(target_os = "macos", test))]
@@ -47,6 +49,7 @@ pub(crate) use platform::{
     PID_MAX, Pin, SOCKET_PATH_MAX, System, default_all_signals, die_with_parent, group_lives, now,
     open_descriptors, tick, wall_clock,
 };
+pub use start::start;
 pub(crate) use unix::{
     Exec, Fork, Strings, as_helper, close_all_but, default_signal, default_signals,
     descriptor_flags, execve, exit_now, fork, has_ended, ignore_signal, is_ignored,
