@@ -343,6 +343,31 @@ fn a_signal_during_the_start_ends_what_was_started() {
 }
 
 #[test]
+fn a_signal_while_it_is_not_ready_is_told_of() {
+    let scene = Scene::new();
+    let mut command = scene.tool("detach");
+    command.args(["--guard", "--marker", "m.marker", "--announce", "deaths"]);
+    command.args([
+        "--ready-file",
+        "f",
+        "--ready-timeout",
+        "60s",
+        "sleep",
+        "600",
+    ]);
+    command.stdout(Stdio::piped()).stderr(Stdio::piped());
+    let child = command.spawn().unwrap();
+    until("the marker is there", || scene.read_marker().is_some());
+    signal(child.id() as i32, Signal::SIGTERM);
+    let output = child.wait_with_output().unwrap();
+    assert_eq!(
+        said(&output),
+        "detach: interrupted by TERM: the command has been ended\n"
+    );
+    assert_eq!(scene.death()["deliberate"], true);
+}
+
+#[test]
 fn a_command_whose_record_reaches_nobody_is_ended() {
     let scene = Scene::new();
     let line = "exec >/dev/full; detach --guard --marker m.marker --announce deaths \

@@ -357,12 +357,18 @@ fn a_command_that_is_still_starting_is_ended_with_detach() {
         let child = child
             .args(["--ready-file", "f", "--ready-timeout", "60s", &tree])
             .stdout(std::process::Stdio::piped())
+            .stderr(std::process::Stdio::piped())
             .spawn()
             .unwrap();
         let pids = pids(&sandbox);
         kill(RawPid::from_raw(child.id() as i32), signal).unwrap();
         let output = child.wait_with_output().unwrap();
         assert_eq!(output.status.signal(), Some(signal as i32), "{output:?}");
+        let name = signal.as_str().trim_start_matches("SIG");
+        assert_eq!(
+            said(&output),
+            format!("detach: interrupted by {name}: the command has been ended\n")
+        );
         for pid in pids {
             until_dead(pid);
         }

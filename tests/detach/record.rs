@@ -140,6 +140,8 @@ fn a_command_whose_record_reaches_nobody_is_ended() {
         .unwrap();
     assert_eq!(output.status.code(), Some(125), "{output:?}");
     assert!(said(&output).contains("standard output"), "{output:?}");
+    let outcome = "; the command has been ended\n";
+    assert!(said(&output).ends_with(outcome), "{output:?}");
     ended();
 
     let (reader, writer) = std::io::pipe().unwrap();
@@ -167,6 +169,23 @@ fn a_command_whose_record_reaches_nobody_is_ended() {
         assert_eq!(output.status.code(), Some(125), "{words}: {output:?}");
         assert!(said(&output).contains("too large"), "{words}: {output:?}");
         assert!(began.elapsed() < PATIENCE, "{words}: it lives on");
+    }
+}
+
+#[test]
+fn a_command_whose_record_is_in_a_file_runs_on() {
+    for words in ["--record r", "--lock r", "--guard --announce a --record r"] {
+        let sandbox = Sandbox::new();
+        let line = format!("detach {words} -- sleep 600 >/dev/full");
+        let output = sandbox.bash(&line).output().unwrap();
+        assert_eq!(output.status.code(), Some(125), "{words}: {output:?}");
+        let file = sandbox.path("r");
+        let record = std::fs::read_to_string(&file).unwrap();
+        let record: serde_json::Value = serde_json::from_str(record.trim()).unwrap();
+        sandbox.track(record["ident"].as_str().unwrap());
+        assert!(lives(number(&record, "pid")), "{words}");
+        let outcome = format!("; the command runs; its record is in {}\n", file.display());
+        assert!(said(&output).ends_with(&outcome), "{words}: {output:?}");
     }
 }
 

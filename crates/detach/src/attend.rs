@@ -6,10 +6,10 @@ use process::{Here, Identity, Interrupts, LaunchError, Signal, Standing};
 use records::{Deadline, Failure, Record, exit};
 
 use crate::args::Args;
-use crate::guard;
 use crate::lock::Lock;
 use crate::print::print;
 use crate::status::{Answers, Message, Report};
+use crate::{ending, guard};
 
 /// How long a guard that was asked to end its command during the start may take: this process has
 /// a tenth of a second to follow the signal.
@@ -67,13 +67,13 @@ pub fn attend(
         Some(Message::Up(record)) => {
             let printed = print(args, &record, &interrupts);
             if !args.is_recorded() {
-                match printed {
+                match &printed {
                     Ok(None) => {}
                     Ok(Some(_)) => end_unreported(&record, &guard, HASTE / 2, HASTE),
                     Err(_) => end_unreported(&record, &guard, GRACE, PATIENCE),
                 }
             }
-            let unread = printed?;
+            let unread = crate::read_by_somebody(args, printed)?;
             // One that comes now is too late for the command, which the caller knows of.
             let late = || interrupts.take().first().copied();
             if let Some(signal) = interrupted.or(unread).or_else(late) {
@@ -82,6 +82,10 @@ pub fn attend(
             Ok(exit::Status::Done)
         }
         _ if let Some(signal) = interrupted => {
+            // In every other case the guard itself has said so, or is going to.
+            if matches!(started, Some(Message::Ended(_))) {
+                ending::say_interrupted(signal, "the command has been ended");
+            }
             process::die_by(signal);
         }
         Some(Message::NotUp(record, status)) => {

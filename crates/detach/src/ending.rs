@@ -59,6 +59,14 @@ pub fn end(here: &Here, child: &mut Child, patience: Patience) {
     }
 }
 
+/// Says that `signal` ended this process before it had done its work, and what became of that.
+pub fn say_interrupted(signal: Signal, what: &str) {
+    say!(
+        "interrupted by {}: {what}",
+        process::signal_name(signal as i32)
+    );
+}
+
 /// How often what is left is looked for again.
 const ROUNDS: usize = 5;
 

@@ -185,8 +185,9 @@ impl Guard<'_> {
         if !self.args.wait && self.is_asked_to_end(&[Signal::SIGHUP]) {
             ending::end(self.here, &mut up.child, Patience::Hasty);
             let exit = up.child.exit().unwrap_or_default();
-            let failed = Message::Failed(exit::Status::Failed.code());
-            self.close_unready(Some(&up), exit, failed);
+            // The caller's stderr is let go of, so whoever waits has to say it.
+            let ended = Message::Ended(exit::Status::Failed.code());
+            self.close_unready(Some(&up), exit, ended);
             return Ok(());
         }
         self.report

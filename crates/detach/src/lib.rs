@@ -41,7 +41,7 @@ use std::ffi::OsString;
 use std::time::Instant;
 
 use clap::CommandFactory;
-use process::{ENDING, Here, Interrupts};
+use process::{ENDING, Here, Interrupts, Signal};
 use records::human::{Column, HumanView};
 use records::{Deadline, Failure, exit, tool};
 
@@ -129,6 +129,7 @@ fn run(mut args: Args) -> Result<exit::Status, Failure> {
             if !args.wait
                 && let Some(signal) = interrupts.take().first() =>
         {
+            ending::say_interrupted(*signal, "nothing of the command is left");
             Outcome::Interrupted(*signal)
         }
         outcome => outcome?,
@@ -151,7 +152,7 @@ fn run(mut args: Args) -> Result<exit::Status, Failure> {
 
 /// The signals that are caught: those that are the command's, in the foreground; else those that
 /// end this process.
-fn signals(args: &Args) -> &'static [process::Signal] {
+fn signals(args: &Args) -> &'static [Signal] {
     match args.wait {
         true => &foreground::CAUGHT,
         false => &ENDING,
@@ -167,19 +168,41 @@ fn report(
     interrupts: &Interrupts,
 ) -> Result<exit::Status, Failure> {
     let printed = print(args, &serde_json::to_vec(&up.record)?, interrupts);
-    if !args.is_recorded() {
-        match printed {
-            Ok(None) => {}
-            Ok(Some(_)) => ending::end(here, &mut up.child, Patience::Hasty),
-            Err(_) => ending::end(here, &mut up.child, Patience::Usual),
-        }
+    match &printed {
+        Ok(None) => {}
+        Ok(Some(_)) if !args.is_recorded() => ending::end(here, &mut up.child, Patience::Hasty),
+        Err(_) if !args.is_recorded() => ending::end(here, &mut up.child, Patience::Usual),
+        _ => {}
     }
-    let unread = printed?;
+    let unread = read_by_somebody(args, printed)?;
     // One that comes when the record has been printed: the caller may yet want to see it.
     if let Some(signal) = unread.or_else(|| interrupts.take().first().copied()) {
         process::die_by(signal);
     }
     Ok(exit::Status::Done)
+}
+
+/// What came of printing the record of a command that runs, which has been ended by now unless it
+/// can be found by a file. Says which of the two it is, where the record has not been read.
+fn read_by_somebody(
+    args: &Args,
+    printed: Result<Option<Signal>, Failure>,
+) -> Result<Option<Signal>, Failure> {
+    let outcome = match args.record.as_ref().or(args.lock.as_ref()) {
+        Some(file) => format!("the command runs; its record is in {}", file.display()),
+        None => "the command has been ended".to_owned(),
+    };
+    if let Ok(Some(signal)) = printed {
+        ending::say_interrupted(signal, &outcome);
+    }
+    // A reader that is gone is no reason to say anything.
+    printed.map_err(|failure| match failure.is_reader_gone() {
+        true => failure,
+        false => Failure::new(
+            failure.status(),
+            format_args!("{}; {outcome}", failure.message()),
+        ),
+    })
 }
 
 /// Prints the record of what does not run, or has run before.

@@ -6,6 +6,7 @@ use records::text::Argv;
 use records::{Failure, Record, exit, say, time};
 
 use crate::death::milliseconds;
+use crate::ending;
 use crate::ready::Readiness;
 use crate::start::{Awaited, Outcome, Printed, Starter, shown};
 
@@ -94,7 +95,10 @@ impl Starter<'_> {
                 say!("{why}");
                 (Status::Occupied, exit::Status::No)
             }
-            Awaited::Interrupted(signal) => return Ok(Outcome::Interrupted(signal)),
+            Awaited::Interrupted(signal) => {
+                ending::say_interrupted(signal, "the running command has been left alone");
+                return Ok(Outcome::Interrupted(signal));
+            }
         };
         Ok(Outcome::Not(with(status)?, code))
     }

@@ -349,6 +349,7 @@ impl Starter<'_> {
             }
             Awaited::Interrupted(signal) => {
                 ending::end(self.here, &mut up.child, Patience::Hasty);
+                ending::say_interrupted(signal, "the command has been ended");
                 return Ok(Readied::Interrupted(signal));
             }
             Awaited::Ready(_) => return Ok(Readied::Yes),
