@@ -242,14 +242,17 @@ fn a_file_that_will_not_do_is_known_before_the_start() {
 fn a_marker_that_is_there_is_told_or_refused() {
     let scene = Scene::new();
     let one = scene.start(&["sleep", "600"]);
+    let marker = scene.marker();
+    let (marker, pid) = (marker.display(), one.pid);
+    let who = format!("{marker}: process {pid} runs under it: reap <{marker} ends that");
     let output = scene.run(&["touch", "ran"]);
     assert_eq!(output.status.code(), Some(125), "{output:?}");
-    assert!(said(&output).contains("guarded"), "{output:?}");
+    assert!(said(&output).contains(&who), "{output:?}");
     kill(one.guard);
     until_dead(one.guard);
     let output = scene.run(&["touch", "ran"]);
     assert_eq!(output.status.code(), Some(125), "{output:?}");
-    assert!(said(&output).contains("lives"), "{output:?}");
+    assert!(said(&output).contains(&who), "{output:?}");
     assert!(!scene.path("ran").exists() && lives(one.pid));
     kill(one.pid);
     until_dead(one.pid);

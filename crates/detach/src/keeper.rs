@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use marker::{Locked, Marker, Try};
-use process::{Here, Named, ProcessRecord, Standing};
+use process::{Here, Named, Pid, ProcessRecord, Standing};
 use records::{Deadline, Failure, Record};
 use serde::Serialize;
 use serde_json::json;
@@ -198,7 +198,8 @@ fn make_room(path: &Path, announce: &Path, here: &Here) -> Result<(), Failure> {
     loop {
         match Locked::try_lock(path)? {
             Try::Gone => return Ok(()),
-            Try::Busy if patience.passed() || is_guarded(path, here) => {
+            Try::Busy if let Some(pid) = guarded(path, here) => return Err(taken(path, pid)),
+            Try::Busy if patience.passed() => {
                 return Err(Failure::failed(format_args!(
                     "{shown}: the marker of a command that is guarded"
                 )));
@@ -211,10 +212,7 @@ fn make_room(path: &Path, announce: &Path, here: &Here) -> Result<(), Failure> {
                     return Ok(());
                 }
                 Verdict::Leave => {
-                    return Err(Failure::failed(format_args!(
-                        "{shown}: the marker of process {}, which lives or is guarded",
-                        marker.ident.pid()
-                    )));
+                    return Err(taken(path, marker.ident.pid()));
                 }
                 Verdict::Unknown(why) => {
                     return Err(Failure::unknown(format_args!("{shown}: {why}")));
@@ -224,14 +222,20 @@ fn make_room(path: &Path, announce: &Path, here: &Here) -> Result<(), Failure> {
     }
 }
 
-/// Whether the guard that the marker at `path` names lives.
-fn is_guarded(path: &Path, here: &Here) -> bool {
-    let marker = Marker::read(path).ok();
-    let guard = marker.and_then(|marker| {
-        let guard = marker.guard?;
-        Some(here.find(&guard, marker.host.as_deref()))
-    });
-    matches!(guard, Some(Standing::Same(_)))
+/// The process of the marker at `path`, if the guard that this names lives.
+fn guarded(path: &Path, here: &Here) -> Option<Pid> {
+    let marker = Marker::read(path).ok()?;
+    let guard = here.find(&marker.guard?, marker.host.as_deref());
+    matches!(guard, Standing::Same(_)).then(|| marker.ident.pid())
+}
+
+/// The marker at `path` is in use by the process `pid`, and what can be done about it.
+fn taken(path: &Path, pid: Pid) -> Failure {
+    let path = path.display();
+    Failure::failed(format_args!(
+        "{path}: process {pid} runs under it: reap <{path} ends that, and with --lock FILE it is \
+         no error that it runs"
+    ))
 }
 
 /// The process's record, as a marker.
