@@ -102,6 +102,7 @@ fn whose_holder() {
         (run.code, &run.records[0]["reap"]["outcome"]),
         (Some(1), &json!("active"))
     );
+    assert!(run.stderr().contains("--active ends it too"), "{run:?}");
     assert!(stage.lives("root"));
     let run = reap_input(
         &["--active"],
@@ -275,6 +276,29 @@ print(\"ready\", file=open(os.environ[\"NAMES\"], \"a\"), flush=True)'";
     let thread = said.trim().rsplit(' ').next().unwrap();
     reap(&[thread]).expect("gone", 0);
     assert!(stage.lives("root"));
+}
+
+#[test]
+fn what_was_meant_as_a_record_or_as_a_pid_is_told_how() {
+    let sandbox = Sandbox::new();
+    let file = sandbox.path("s.json");
+    std::fs::write(&file, "{}\n").unwrap();
+    let file = file.to_str().unwrap();
+    let run = reap(&[file]);
+    assert_eq!(run.code, Some(2));
+    let hint = format!("records are read from standard input: reap <{file}");
+    assert!(run.stderr().contains(&hint), "{run:?}");
+    let run = reap(&["no-such-file"]);
+    assert_eq!(run.code, Some(2));
+    assert!(!run.stderr().contains("records"), "{run:?}");
+
+    let run = reap_input(&[], "4242\n");
+    assert_eq!(run.code, Some(65));
+    let hint = "line 1: not a JSON object: give pids as operands\n";
+    assert!(run.stderr().ends_with(hint), "{run:?}");
+    let run = reap_input(&[], "4242 sleep\n");
+    assert_eq!(run.code, Some(65));
+    assert!(!run.stderr().contains("operands"), "{run:?}");
 }
 
 #[test]

@@ -134,6 +134,7 @@ impl Call {
                     input: name_of(path).into(),
                     number,
                     why,
+                    is_number: false,
                 }),
                 Input::Bad(bad) => Some(bad),
             };

@@ -24,7 +24,7 @@ use records::{OutputArgs, duration};
 )]
 pub struct Args {
     /// What to end: a pid, or the identity of a process; with none, records on standard input
-    #[arg(value_name = "PID|IDENT")]
+    #[arg(value_name = "PID|IDENT", value_parser = operand)]
     pub operands: Vec<Operand>,
 
     /// End the process that this file names by its pid or its record (repeatable)
@@ -137,6 +137,16 @@ pub enum Until {
     Dead,
     /// When its entries have left the process table as well
     Vanished,
+}
+
+/// A process by its number or its identity. Somebody who names a file means the record in it.
+fn operand(word: &str) -> Result<Operand, String> {
+    word.parse().map_err(|error: String| {
+        match !word.is_empty() && std::path::Path::new(word).is_file() {
+            true => format!("{error}; records are read from standard input: reap <{word}"),
+            false => error,
+        }
+    })
 }
 
 /// A signal by its name, with SIG or without, in any case, or by its number. Only those that end a

@@ -34,7 +34,7 @@ use records::waiting::Waiting;
 use records::{Deadline, Failure, Output, Record, Status, say};
 
 use args::Args;
-use batch::{Batch, Line, Place};
+use batch::{Batch, Job, Line, Place};
 use guarded::{Guarded, wait_for_guards};
 use judge::Rules;
 use report::{OperandRecord, Reaped};
@@ -60,6 +60,9 @@ fn run(args: Args) -> Result<Status, Failure> {
     process::survive_failing_writes();
     let family = Family::now();
     let batch = read(&args)?;
+    if batch.jobs.contains(&Job::Refuse(Verdict::Active)) {
+        say!("an agent is active in a holder, which is left alone; --active ends it too");
+    }
     // From here on a signal stops the sequence, which still says how far it came. Before, there
     // is nothing to be told, and a signal ends the tool as it ends any other.
     let interrupts = Interrupts::catch(&ENDING)?;
@@ -167,6 +170,10 @@ fn read(args: &Args) -> Result<Batch, Failure> {
     while let Some(line) = lines.next_record()? {
         match line {
             Input::Record(record) => batch.take(&record, rules),
+            Input::Bad(bad) if bad.is_number => {
+                say!("{bad}: give pids as operands");
+                batch.worsen(Status::BadInput);
+            }
             Input::Bad(bad) => {
                 say!("{bad}");
                 batch.worsen(Status::BadInput);

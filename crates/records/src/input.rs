@@ -72,6 +72,14 @@ pub struct BadLine {
     pub number: u64,
     /// What is wrong with it.
     pub why: String,
+    /// Whether it is a number and nothing else, as `pgrep` prints them.
+    pub is_number: bool,
+}
+
+/// Whether a line has nothing but a number on it.
+fn is_number(bytes: &[u8]) -> bool {
+    let word = bytes.trim_ascii();
+    !word.is_empty() && word.iter().all(u8::is_ascii_digit)
 }
 
 impl fmt::Display for BadLine {
@@ -202,19 +210,20 @@ impl<R: Read> Lines<R> {
     /// As [`Lines::next_line`].
     pub fn next_record(&mut self) -> io::Result<Option<Input<'_>>> {
         let (name, max_line) = (Arc::clone(&self.name), self.max_line);
-        let bad = |number, why| {
+        let bad = |number, why, is_number| {
             Input::Bad(BadLine {
                 input: name,
                 number,
                 why,
+                is_number,
             })
         };
         Ok(self.next_line()?.map(|line| match line {
             Line::Whole { number, bytes } => match Record::parse(bytes) {
                 Ok(record) => Input::Record(record),
-                Err(why) => bad(number, why),
+                Err(why) => bad(number, why, is_number(bytes)),
             },
-            Line::TooLong { number } => bad(number, format!("longer than {max_line} bytes")),
+            Line::TooLong { number } => bad(number, format!("longer than {max_line} bytes"), false),
         }))
     }
 
