@@ -19,6 +19,7 @@ fn a_stop_by_reap_is_deliberate() {
     let one = scene.start(&["sleep", "600"]);
     let output = scene.reap(&one.record, &[]);
     assert_eq!(output.status.code(), Some(0), "{output:?}");
+    assert_eq!(said(&output), "");
     assert!(
         !lives(one.pid) && !lives(one.guard),
         "it waits for the guard"
@@ -30,6 +31,52 @@ fn a_stop_by_reap_is_deliberate() {
         (&json!("TERM"), &json!(true))
     );
     assert_eq!(death["unnatural"], false);
+}
+
+#[test]
+fn a_stop_by_pid_is_an_accident_and_reap_says_so() {
+    for by in ["pid", "ident"] {
+        let scene = Scene::new();
+        let one = scene.start(&["sleep", "600"]);
+        let operand = one.record[by].to_string();
+        let output = scene.tool("reap").arg(operand.trim_matches('"')).output();
+        let output = output.unwrap();
+        assert_eq!(output.status.code(), Some(0), "{output:?}");
+        let hint = format!("process {}: its guard will announce this", one.pid);
+        assert!(said(&output).contains(&hint), "{output:?}");
+        assert!(said(&output).contains("reap <MARKER"), "{output:?}");
+        assert_eq!(scene.death()["deliberate"], false);
+    }
+}
+
+#[test]
+fn a_stop_by_the_marker_is_for_good() {
+    let scene = Scene::new();
+    let one = scene.start(&["--restart", "on-failure", "sleep", "600"]);
+    let marker = scene.marker();
+    let line = format!("reap <{}", marker.display());
+    let output = scene.bash(&line).output().unwrap();
+    assert_eq!(output.status.code(), Some(0), "{output:?}");
+    assert_eq!(said(&output), "");
+    assert!(!lives(one.pid) && !lives(one.guard) && !marker.exists());
+    assert_eq!(scene.death()["deliberate"], true);
+}
+
+#[test]
+fn those_in_sessions_of_their_own_are_named_as_stranded_and_ended_by_that() {
+    let scene = Scene::new();
+    let script = "setsid -f sh -c 'echo $$ >left; exec sleep 600'; exec sleep 600";
+    scene.start(&["--ready-file", "left", "sh", "-c", script]);
+    let left = pids(&scene, "left", 1)[0];
+    scene.track_pid(left);
+    let line = "reap <m.marker && jq -c 'select(.type == \"exit\") | .stranded[]' deaths | reap";
+    let output = scene.bash(line).output().unwrap();
+    assert_eq!(output.status.code(), Some(0), "{output:?}");
+    let ended = records(&output);
+    assert_eq!(ended.len(), 2, "{ended:?}");
+    assert_eq!(ended[1]["pid"], left);
+    assert_eq!(ended[1]["reap"]["outcome"], "terminated");
+    assert!(!lives(left));
 }
 
 #[test]

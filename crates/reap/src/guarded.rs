@@ -6,7 +6,9 @@ use std::path::PathBuf;
 use std::time::Instant;
 
 use marker::{Marker, Stopping};
-use process::{Comparison, Handle, Here, Identity, Interrupts, Signal, Standing, wait};
+use process::{
+    Comparison, Handle, Here, Identity, Interrupts, Pid, Reader, Signal, Standing, wait,
+};
 use records::Deadline;
 use records::waiting::Waiting;
 
@@ -114,6 +116,24 @@ fn run_now(keepers: &Keepers) -> Option<Identity> {
     let guard = keepers.guard.as_ref()?;
     let is_its = marker.guard?.compare(guard) == Comparison::Same;
     is_its.then_some(marker.ident)
+}
+
+/// Whether the parent of the process looks like its guard, a `detach` that has a marker: for a hint,
+/// where the caller has named no marker.
+pub fn has_guard(handle: &Handle) -> bool {
+    let parent = handle.entry().and_then(|entry| Pid::new(entry.ppid.into()));
+    let argv = parent.and_then(|parent| Reader::new().argv(parent).ok());
+    argv.is_some_and(|argv| is_guard(&argv))
+}
+
+/// A guard has the arguments of the call that it was started by.
+fn is_guard(argv: &[Vec<u8>]) -> bool {
+    let mut words = argv.iter().map(Vec::as_slice);
+    let program = words.next().unwrap_or_default();
+    program.rsplit(|&byte| byte == b'/').next() == Some(b"detach")
+        && words
+            .take_while(|word| *word != b"--")
+            .any(|word| word == b"--marker" || word.starts_with(b"--marker="))
 }
 
 impl Guarded {

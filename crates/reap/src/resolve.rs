@@ -11,7 +11,7 @@ use process::{
 use records::{say, text};
 
 use crate::batch::{Evidence, Job};
-use crate::guarded::{self, Guarded};
+use crate::guarded::{self, Guarded, Keepers};
 use crate::judge::Claim;
 use crate::verdict::Verdict;
 
@@ -173,6 +173,13 @@ impl Search<'_> {
             self.describe(handle, record);
             if self.family.has(handle) {
                 return Err(Verdict::Of(Outcome::Refused(Refusal::OwnFamily)).into());
+            }
+            if claim.keepers == Keepers::default() && guarded::has_guard(handle) {
+                say!(
+                    "process {}: its guard will announce this as an accident, or start it again; \
+                     reap <MARKER stops it for good",
+                    claim.pid
+                );
             }
         }
         let ident = record.ident.as_ref();
