@@ -45,7 +45,7 @@ fn command(tool: &str) -> clap::Command {
 #[track_caller]
 fn taken(script: &str) -> BTreeSet<String> {
     let sandbox = Sandbox::new();
-    for file in ["srv.json", "task.json", "task.bound.json"] {
+    for file in ["srv.json", "srv.marker", "task.json", "task.bound.json"] {
         std::fs::write(sandbox.path(file), "").unwrap();
     }
     let output = sandbox.bash(&format!("{NOTE}\n{script}")).output().unwrap();
