@@ -205,6 +205,73 @@ fn agents_of_ones_own() {
     assert_eq!(decide().status.code(), Some(125));
 }
 
+/// The lines of the manual page that show one.
+#[test]
+fn the_manuals_own_agent_works() {
+    let home = Home::new();
+    let text = include_str!("../../crates/resume-id/manual.txt");
+    let shown = text
+        .lines()
+        .skip_while(|line| !line.starts_with("    {\"mine\""));
+    let shown: Vec<&str> = shown.take_while(|line| !line.is_empty()).collect();
+    home.write(".config/muxutils/agents.json", &shown.join("\n"));
+    let decide = || {
+        let words = ["--agent", "mine", "--session-id", A1, "--cwd", "."];
+        let output = home.tool(&words).env_remove("MY_AGENT_HOME").output();
+        record(&output.unwrap())
+    };
+    let first = decide();
+    assert_eq!(first["action"], "assign", "{first}");
+    let argv = words(&first["argv"]);
+    assert_eq!(argv, format!("my-agent --session-id {A1}"));
+    let chat = json!({"role": "user", "cwd": home.cwd()});
+    home.write(&format!(".my-agent/chats/{A1}.jsonl"), &format!("{chat}\n"));
+    let next = decide();
+    assert_eq!(next["action"], "resume", "{next}");
+    assert_eq!(words(&next["argv"]), format!("my-agent --resume {A1}"));
+}
+
+/// As the manual page says.
+#[test]
+fn to_begin_again_after_a_give_up() {
+    let home = Home::new();
+    let death = json!({"session_id": A1, "code": 1, "uptime_ms": 100, "at": 1});
+    let deaths = format!("{death}\n").repeat(3);
+    let row = json!({"agent": "claude", "cwd": home.cwd(), "session_id": A1,
+        "minted_by": "breaker"});
+    let row = home.write("row.json", &row.to_string());
+    let history = home.write("row.json.exits", &deaths);
+    let decide = || {
+        let files = [row.to_str().unwrap(), history.to_str().unwrap()];
+        let words = [
+            "--row",
+            files[0],
+            "--history",
+            files[1],
+            "--record",
+            files[0],
+        ];
+        record(&home.tool(&words).output().unwrap())
+    };
+    assert_eq!(decide()["action"], "give_up");
+    let text = include_str!("../../crates/resume-id/manual.txt");
+    let shown = text
+        .lines()
+        .skip_while(|line| !line.starts_with("    mv row.json.exits"));
+    let shown: Vec<&str> = shown.take_while(|line| !line.is_empty()).collect();
+    let script = format!("set -e; cd \"$HOME\"; {}", shown.join("\n"));
+    let output = home.bash(&script).output().unwrap();
+    assert!(output.status.success(), "{output:?}");
+    assert_eq!(record(&output)["action"], "assign");
+    // The breaker trips again, and a new id is tried.
+    std::fs::write(&history, &deaths).unwrap();
+    let again = decide();
+    assert_eq!(
+        (&again["action"], &again["minted_by"]),
+        (&json!("mint"), &json!("breaker"))
+    );
+}
+
 #[test]
 fn words_for_a_shell() {
     let home = Home::new();
