@@ -9,6 +9,8 @@ pub struct Block<'a> {
     pub text: &'a str,
     /// What is to be true after it, as a line of shell: `<!-- then: LINE -->` right before it.
     pub then: Option<&'a str>,
+    /// Whether it holds a second time in the same place: `<!-- twice -->` right before it.
+    pub twice: bool,
     line: usize,
 }
 
@@ -22,7 +24,7 @@ impl fmt::Display for Block<'_> {
 pub fn blocks(text: &str) -> Vec<Block<'_>> {
     let mut blocks = Vec::new();
     let mut open: Option<(usize, &str, usize)> = None;
-    let (mut at, mut then) = (0, None);
+    let (mut at, mut then, mut twice) = (0, None, false);
     for (index, line) in text.split_inclusive('\n').enumerate() {
         let start = at;
         at += line.len();
@@ -31,16 +33,17 @@ pub fn blocks(text: &str) -> Vec<Block<'_>> {
             (Some(kind), None) => open = Some((index + 1, kind, at)),
             (Some(_), Some((line, kind, from))) => {
                 let text = &text[from..start];
-                let then = then.take();
                 blocks.push(Block {
                     kind,
                     text,
-                    then,
+                    then: then.take(),
+                    twice: std::mem::take(&mut twice),
                     line,
                 });
                 open = None;
             }
             (None, None) => {
+                twice |= words == "<!-- twice -->";
                 let comment = words.strip_prefix("<!-- then: ");
                 if let Some(line) = comment.and_then(|rest| rest.strip_suffix(" -->")) {
                     then = Some(line);
@@ -50,7 +53,7 @@ pub fn blocks(text: &str) -> Vec<Block<'_>> {
         }
     }
     assert!(
-        open.is_none() && then.is_none(),
+        open.is_none() && then.is_none() && !twice,
         "a fence or a comment is left open"
     );
     assert!(!blocks.is_empty());

@@ -50,14 +50,23 @@ fn succeeds(block: &Block, output: &Output) {
 }
 
 /// Runs a script in a place of its own, and what is to be true then. Gives the records that it
-/// has printed and written.
+/// has printed and written. A second time it has to say something else: nothing of the first run is
+/// taken for the second's.
 fn script(block: &Block) -> Vec<Value> {
     let stage = Stage::new(block.text);
     let then = block.then.unwrap_or(":");
     let line = format!("set -euo pipefail\n{}\n{then}\n", block.text);
     let output = stage.run(&line);
     succeeds(block, &output);
-    stage.records(&output)
+    let records = stage.records(&output);
+    if block.twice {
+        let again = stage.run(&line);
+        succeeds(block, &again);
+        let (once, again) = (support::records(&output), support::records(&again));
+        let is_new = again.iter().all(|record| !once.contains(record));
+        assert!(is_new && !again.is_empty(), "{block}: again {again:#?}");
+    }
+    records
 }
 
 /// One of the records has the keys that are shown, and the same words for what came out.
