@@ -1,11 +1,12 @@
 //! Manual pages and completions say what the command lines' definitions say, and real shells take
-//! them.
+//! them. They are packed and installed with the tools.
 //!
 //! `MUXUTILS_BLESS=1` writes the files again instead of comparing them (`make man`).
 
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
 mod completions;
+mod dist;
 mod help;
 mod manual;
 mod pages;
