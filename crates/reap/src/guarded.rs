@@ -189,3 +189,26 @@ pub fn wait_for_guards(
         wait(&guards, Some(interrupts.wake()), Some(next))?;
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn whose_arguments_are_a_guards() {
+        let table = [
+            ("detach --guard --marker m --announce a -- sleep 9", true),
+            ("/opt/bin/detach --restart on-failure --marker=m x", true),
+            ("detach --guard --announce a -- sleep 9", false),
+            ("detach --wait -- tool --marker m", false),
+            ("mydetach --marker m", false),
+            ("bash", false),
+            ("", false),
+        ];
+        for (line, expected) in table {
+            let argv: Vec<Vec<u8>> = line.split(' ').map(|word| word.into()).collect();
+            assert_eq!(is_guard(&argv), expected, "{line}");
+        }
+        assert!(!is_guard(&[]));
+    }
+}
