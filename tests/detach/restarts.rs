@@ -207,6 +207,29 @@ fn reap_meets_the_guard_anywhere() {
     }
 }
 
+/// Between the marker and the execution, which is made to last here: the process dies before it has
+/// executed anything. That is no start that failed, to be tried again after a pause.
+#[cfg(target_os = "linux")]
+#[test]
+fn reap_meets_a_command_that_is_not_executed_yet() {
+    let scene = Scene::new();
+    let slowly = "-e trace=write -e inject=write:delay_enter=250000";
+    let line = format!(
+        "exec strace -f -o /dev/null {slowly} detach --restart on-failure --max-restarts 2 \
+         --marker m.marker --announce deaths -- sh -c 'echo $$ >>runs; exit 1'"
+    );
+    let mut command = scene.bash(&line);
+    let _strace = Killed(command.stdout(Stdio::null()).spawn().unwrap());
+    until("it has a marker", || scene.read_marker().is_some());
+    let one = scene.adopt(scene.read_marker().unwrap());
+    next(&scene, &one.record);
+    // Less than the pause before a second restart.
+    let output = scene.reap(&one.record, &["--kill-grace", "1900ms"]);
+    assert_eq!(output.status.code(), Some(0), "{output:?}");
+    assert!(!lives(one.guard) && !scene.marker().exists());
+    assert_eq!(pids(&scene, "runs", 1).len(), 1, "it was started again");
+}
+
 #[test]
 fn streams_and_descriptors_are_the_callers_again() {
     let scene = Scene::new();

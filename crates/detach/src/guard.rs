@@ -412,6 +412,8 @@ impl Guard<'_> {
         match starter.restart() {
             Ok(up) => Restarted::Up(Box::new(up)),
             Err(_) if self.keeper.is_stopped() => Restarted::NotWanted,
+            // Its marker is there before it is executed, and it was ended by that.
+            Err(_) if self.keeper.is_being_stopped(self.here) => Restarted::NotWanted,
             Err(failure) => failed(&failure),
         }
     }
