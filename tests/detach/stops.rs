@@ -51,15 +51,16 @@ fn a_stop_by_pid_is_an_accident_and_reap_says_so() {
 
 #[test]
 fn a_stop_by_the_marker_is_for_good() {
-    let scene = Scene::new();
-    let one = scene.start(&["--restart", "on-failure", "sleep", "600"]);
-    let marker = scene.marker();
-    let line = format!("reap <{}", marker.display());
-    let output = scene.bash(&line).output().unwrap();
-    assert_eq!(output.status.code(), Some(0), "{output:?}");
-    assert_eq!(said(&output), "");
-    assert!(!lives(one.pid) && !lives(one.guard) && !marker.exists());
-    assert_eq!(scene.death()["deliberate"], true);
+    for line in ["reap <m.marker", "reap --pidfile m.marker"] {
+        let scene = Scene::new();
+        let one = scene.start(&["--restart", "on-failure", "sleep", "600"]);
+        let output = scene.bash(line).output().unwrap();
+        assert_eq!(output.status.code(), Some(0), "{line}: {output:?}");
+        assert_eq!(said(&output), "");
+        assert!(!lives(one.pid) && !lives(one.guard), "{line}");
+        assert!(!scene.marker().exists(), "{line}");
+        assert_eq!(scene.death()["deliberate"], true);
+    }
 }
 
 #[test]
