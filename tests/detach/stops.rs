@@ -67,7 +67,7 @@ fn a_stop_by_the_marker_is_for_good() {
 fn those_in_sessions_of_their_own_are_named_as_stranded_and_ended_by_that() {
     let scene = Scene::new();
     let script = "setsid -f sh -c 'echo $$ >left; exec sleep 600'; exec sleep 600";
-    scene.start(&["--ready-file", "left", "sh", "-c", script]);
+    scene.start(&["sh", "-c", script]);
     let left = pids(&scene, "left", 1)[0];
     scene.track_pid(left);
     let line = "reap <m.marker && jq -c 'select(.type == \"exit\") | .stranded[]' deaths | reap";
