@@ -182,6 +182,9 @@ fn a_command_whose_record_is_in_a_file_runs_on() {
         let file = sandbox.path("r");
         let record = std::fs::read_to_string(&file).unwrap();
         let record: serde_json::Value = serde_json::from_str(record.trim()).unwrap();
+        if let Some(guard) = record["guard"]["ident"].as_str() {
+            sandbox.track(guard);
+        }
         sandbox.track(record["ident"].as_str().unwrap());
         assert!(lives(number(&record, "pid")), "{words}");
         let outcome = format!("; the command runs; its record is in {}\n", file.display());
