@@ -27,6 +27,10 @@ fn unreadable(error: &io::Error) -> Trouble {
     Trouble::Unreadable(error.to_string())
 }
 
+fn too_long() -> Trouble {
+    Trouble::Busy("reading it takes too long".to_owned())
+}
+
 /// `path` with `suffix` after its name.
 fn beside(path: &Path, suffix: &str) -> PathBuf {
     let mut name = OsString::from(path);
@@ -92,6 +96,7 @@ pub(super) struct Pager {
     usable: usize,
     pages: u32,
     wal: Wal,
+    deadline: Deadline,
 }
 
 impl Pager {
@@ -139,6 +144,7 @@ impl Pager {
             usable,
             pages: wal.pages.unwrap_or(in_file),
             wal,
+            deadline,
         }))
     }
 
@@ -154,6 +160,9 @@ impl Pager {
 
     /// The page `number`, counted from 1.
     pub(super) fn page(&self, number: u32) -> Result<Vec<u8>> {
+        if self.deadline.passed() {
+            return Err(too_long());
+        }
         if let Some(&at) = self.wal.newest.get(&number) {
             return Ok(self.wal.bytes[at..at + self.page_size].to_vec());
         }
@@ -244,7 +253,7 @@ impl Wal {
                 break;
             }
             if deadline.passed() {
-                return Err(Trouble::Busy("reading it takes too long".to_owned()));
+                return Err(too_long());
             }
             uncommitted.push((word(at), at + FRAME_HEADER));
             // In the last frame of a transaction: the size of the database after it.

@@ -290,6 +290,37 @@ fn damage_never_hangs_and_never_crashes() {
     }
 }
 
+/// Many rows that are said to be long, and whose rest is on a page that names itself as the next.
+#[test]
+fn a_circle_of_pages_ends_at_the_deadline() {
+    const ROWS: u8 = 200;
+    /// The most that a row may have, of which 39 bytes are in its cell.
+    const SIZE: [u8; 4] = [0x9f, 0xff, 0xff, 0x7f];
+    let scratch = Scratch::new();
+    scratch.run(&format!(
+        "pragma page_size=512; {TABLE} insert into session values('a', zeroblob(3000), '/w', 1);"
+    ));
+    let mut bytes = std::fs::read(scratch.path()).unwrap();
+    let (leaf, rest) = bytes[512..].split_at_mut(512);
+    assert_eq!(leaf[0], 0x0d);
+    let cell = 512 - 4 - 1 - 39 - 4;
+    leaf[4] = ROWS;
+    for place in leaf[8..].chunks_exact_mut(2).take(ROWS.into()) {
+        place.copy_from_slice(&u16::try_from(cell).unwrap().to_be_bytes());
+    }
+    leaf[cell..cell + 4].copy_from_slice(&SIZE);
+    leaf[508..].copy_from_slice(&3_u32.to_be_bytes());
+    rest[..4].copy_from_slice(&3_u32.to_be_bytes());
+    std::fs::write(scratch.path(), &bytes).unwrap();
+    let started = Instant::now();
+    let short = Deadline::after(Duration::from_millis(300));
+    let outcome = rows(&scratch.path(), "session", &needed(["id"]), short, &|_| {
+        true
+    });
+    assert!(started.elapsed() < Duration::from_secs(10), "it hangs");
+    assert!(outcome.is_err());
+}
+
 #[test]
 fn a_transaction_under_way_is_waited_for_up_to_the_deadline() {
     let scratch = Scratch::new();
