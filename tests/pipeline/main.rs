@@ -21,6 +21,7 @@ mod forms;
 mod lines;
 mod numbers;
 mod passing;
+mod properties;
 mod reports;
 mod scene;
 mod signals;

@@ -186,7 +186,8 @@ impl std::error::Error for NotAnIdentity {}
 impl FromStr for Identity {
     type Err = NotAnIdentity;
 
-    /// Strict: every field as it is printed, nothing before, between or after.
+    /// Strict: every field as it is printed, nothing before, between or after. A UUID alone may
+    /// also have its digits in upper case, as macOS has them.
     fn from_str(word: &str) -> Result<Identity, NotAnIdentity> {
         parse(word).map_err(|why| NotAnIdentity {
             word: word.chars().take(200).collect(),
@@ -294,6 +295,9 @@ impl<'de> serde::Deserialize<'de> for Identity {
         word.parse().map_err(serde::de::Error::custom)
     }
 }
+
+#[cfg(test)]
+mod properties;
 
 #[cfg(test)]
 mod tests {
