@@ -5,6 +5,7 @@
 #   make lint       formatting, clippy, shell scripts, manual pages
 #   make demo       the main job on real processes, in half a minute
 #   make soak       the long rounds of the races, and 10,000 of detach, scan, verify, reap
+#   make fuzz       FUZZ_SECONDS=600 of random input for each reader of what others write
 #   make bench      what the tools cost beside what they stand in for; writes the README's table
 #                   (PARTS="start reap": only these, and no table)
 #   make test-agents  whether the released agents take the command lines that resume-id prints
@@ -16,6 +17,7 @@
 CARGO   ?= cargo
 SOAK    ?= 20
 ROUNDS  ?= 500
+FUZZ_SECONDS ?= 600
 TARGET  := $${CARGO_TARGET_DIR:-target}
 BIN     := $(TARGET)/release
 
@@ -47,7 +49,9 @@ APT_strace := strace
 APT_tmux := tmux
 APT_unshare := util-linux
 
-.PHONY: all build release test test-agents bench bench-needs lint demo soak man dist clean needs lint-needs
+FUZZ_TARGETS := $(sort $(basename $(notdir $(wildcard crates/fuzz/targets/*.rs))))
+
+.PHONY: all build release test test-agents bench bench-needs lint demo soak fuzz man dist clean needs lint-needs
 all: release
 
 build:
@@ -83,6 +87,27 @@ soak: needs
 	MUXUTILS_SOAK=$(SOAK) $(CARGO) test --workspace --locked
 	MUXUTILS_SOAK=$(ROUNDS) $(CARGO) test --locked --release --test soak rounds -- --nocapture
 
+# Two at a time. The versions are those that the tools are built with; what each target has said is
+# in its log, and an input with which it failed is in crates/fuzz/artifacts.
+fuzz: need-cargo-fuzz need-nightly
+	cp Cargo.lock crates/fuzz/Cargo.lock
+	$(CARGO) +nightly fuzz build --fuzz-dir crates/fuzz
+	$(MAKE) -j2 --keep-going $(FUZZ_TARGETS:%=fuzz-%)
+
+fuzz-%: FUZZ := crates/fuzz
+fuzz-%:
+	@mkdir -p $(FUZZ)/corpus/$* $(FUZZ)/logs
+	@$(CARGO) +nightly fuzz run --fuzz-dir $(FUZZ) $* $(FUZZ)/corpus/$* $(FUZZ)/seeds/$* -- \
+	  -max_total_time=$(FUZZ_SECONDS) -timeout=10 -rss_limit_mb=1024 -dict=$(FUZZ)/seeds/json.dict \
+	  >$(FUZZ)/logs/$*.log 2>&1 || { tail -n 40 $(FUZZ)/logs/$*.log >&2; exit 1; }
+	@echo "fuzz-$*: $$(tail -n 1 $(FUZZ)/logs/$*.log)"
+
+need-cargo-fuzz:
+	@command -v cargo-fuzz >/dev/null || { echo "make: needs cargo-fuzz (cargo install cargo-fuzz)" >&2; exit 1; }
+
+need-nightly:
+	@$(CARGO) +nightly --version >/dev/null 2>&1 || { echo "make: needs a nightly compiler (rustup toolchain install nightly)" >&2; exit 1; }
+
 # The agents' own command lines, installed from their registry into a folder of the target's; not
 # part of the tests, since they come from outside and change.
 test-agents: build need-npm need-tmux
@@ -104,6 +129,7 @@ bench-needs: $(BENCH_NEEDS:%=need-%)
 
 lint: lint-needs
 	$(CARGO) fmt --all --check
+	$(CARGO) fmt --manifest-path crates/fuzz/Cargo.toml --check
 	$(CARGO) clippy --workspace --all-targets --locked -- -D warnings
 	RUSTDOCFLAGS="-D warnings" $(CARGO) doc --workspace --no-deps --locked --quiet
 	shellcheck $(SHELL_SCRIPTS)

@@ -1,7 +1,6 @@
 //! Reading a transcript of JSON lines, no further than its answer takes.
 
-use std::fs::File;
-use std::io;
+use std::io::{self, Read};
 
 use records::Deadline;
 use records::input::{Input, Lines};
@@ -15,33 +14,33 @@ const WHOLE: u64 = 8 << 20;
 
 /// What a transcript says.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Told {
+pub struct Told {
     /// The session's id, where lines have one.
-    pub(crate) id: Option<String>,
+    pub id: Option<String>,
     /// The working directory: ours, if it is there at all, else the first.
-    pub(crate) cwd: Option<String>,
+    pub cwd: Option<String>,
     /// Whether it is ours; `None` where no line says.
-    pub(crate) cwd_matches: Option<bool>,
+    pub cwd_matches: Option<bool>,
     /// Whether there is a line of a user or of the agent.
-    pub(crate) conversational: bool,
+    pub conversational: bool,
     /// How many; `None` where the file was not read to its end.
-    pub(crate) turns: Option<u64>,
+    pub turns: Option<u64>,
     /// Whether a line was no JSON object, as after a crash in the middle of writing one.
-    pub(crate) damaged: bool,
+    pub damaged: bool,
 }
 
-/// Reads `file`.
+/// Reads `file`, which has `size` bytes.
 ///
 /// # Errors
 ///
 /// Those of read(2); of kind `TimedOut` at the deadline.
-pub(crate) fn read(
-    file: File,
+pub fn read(
+    file: impl Read,
+    size: u64,
     form: &JsonLines,
     cwds: &Cwds,
     deadline: Deadline,
 ) -> io::Result<Told> {
-    let size = file.metadata()?.len();
     let mut told = Told::default();
     let mut turns = 0;
     let mut done = 0_u64;

@@ -31,6 +31,13 @@ pub use encode::{CwdEncoding, sha256_hex};
 pub use env::Environment;
 pub use shape::{Mint, Shape};
 pub use store::{State, Store, Transcript};
+/// What reads the files of agents, for the fuzz targets.
+#[cfg(fuzzing)]
+pub mod fuzzing {
+    pub use crate::jsonl::{Told, read};
+    pub use crate::store::yaml_string;
+}
+
 pub use table::{
     Agent, Blocks, CwdFile, Ids, JsonDocument, JsonLines, Moved, OpaqueFile, SqliteTable, Table,
     Transcripts, TurnRule,

@@ -244,7 +244,8 @@ impl Store {
         file: File,
         id: Option<&str>,
     ) -> io::Result<Option<Told>> {
-        let mut told = jsonl::read(file, form, &self.cwds, self.deadline)?;
+        let size = file.metadata()?.len();
+        let mut told = jsonl::read(file, size, form, &self.cwds, self.deadline)?;
         if let (Some(wanted), Some(inside)) = (id, &told.id)
             && !self.agent.shape.same(wanted, inside)
         {
@@ -395,7 +396,7 @@ fn cwd_beside(transcript: &Path, form: &CwdFile) -> Option<String> {
 }
 
 /// The string at `key` on the outermost level of a YAML document, written in one line.
-fn yaml_string(text: &str, key: &str) -> Option<String> {
+pub fn yaml_string(text: &str, key: &str) -> Option<String> {
     let line = text.lines().find_map(|line| {
         let value = line.strip_prefix(key)?.strip_prefix(':')?;
         (value.is_empty() || value.starts_with([' ', '\t'])).then_some(value.trim())

@@ -326,12 +326,20 @@ impl Table {
     pub fn with_file(file: &Path) -> Result<Table, String> {
         let bytes =
             records::files::read_trusted(file, MAX_FILE).map_err(|error| error.to_string())?;
-        let mut table = Table::built_in()?;
-        for agent in entries(&file.display().to_string(), &bytes)? {
-            table.agents.retain(|known| known.name != agent.name);
-            table.agents.push(agent);
+        Table::built_in()?.with_entries(&file.display().to_string(), &bytes)
+    }
+
+    /// This table with the entries in `bytes`, the content of `file`, added or put in their place.
+    ///
+    /// # Errors
+    ///
+    /// As [`Table::with_file`].
+    pub fn with_entries(mut self, file: &str, bytes: &[u8]) -> Result<Table, String> {
+        for agent in entries(file, bytes)? {
+            self.agents.retain(|known| known.name != agent.name);
+            self.agents.push(agent);
         }
-        Ok(table)
+        Ok(self)
     }
 
     /// The agent of this name.

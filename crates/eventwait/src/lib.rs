@@ -25,6 +25,15 @@ mod split;
 mod summary;
 mod wait;
 
+/// What reads the texts of others, for the fuzz targets.
+#[cfg(fuzzing)]
+pub mod fuzzing {
+    pub use crate::json::{Path, Wanted};
+    pub use crate::source::control::{Data, Line, Listed, Reader};
+    pub use crate::source::herdr_wire::{Event, Fields, event};
+    pub use crate::split::{Piece, Splitter};
+}
+
 use std::ffi::OsString;
 use std::path::Path;
 use std::sync::Arc;

@@ -42,6 +42,14 @@ mod table;
 mod targets;
 mod tree;
 
+/// What reads command lines, for the fuzz targets.
+#[cfg(fuzzing)]
+pub mod fuzzing {
+    pub use crate::claims::{Claim, of_argv};
+    pub use crate::evidence::{By, Evidence};
+    pub use crate::program::Program;
+}
+
 use std::ffi::OsString;
 
 /// The `holder-scan` command.

@@ -233,6 +233,12 @@ fn rows(mut text: &[u8]) -> Option<Vec<Row>> {
     Some(rows)
 }
 
+/// The panes of a list, for the fuzz targets.
+#[cfg(fuzzing)]
+pub fn listed(text: &[u8]) -> Option<Listing> {
+    rows(text).map(listing)
+}
+
 /// The panes of the rows, each once: a window that is linked into two sessions is listed twice.
 fn listing(rows: Vec<Row>) -> Listing {
     let server = rows.first().map(|row| Server {

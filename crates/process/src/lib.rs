@@ -70,3 +70,9 @@ pub use sys::{
     terminal_name,
 };
 pub use table::{Table, own_family};
+
+// What reads the kernel's texts, for the fuzz targets.
+#[cfg(all(fuzzing, target_os = "linux"))]
+pub use sys::parse_stat;
+#[cfg(fuzzing)]
+pub use sys::split_strings;

@@ -347,5 +347,16 @@ struct ProcessInfo {
     tty: Option<String>,
 }
 
+/// Reads a result as each of the answers that are asked for, for the fuzz targets.
+#[cfg(fuzzing)]
+pub fn read_as_every_answer(result: &RawValue) {
+    let _ = decode::<PaneList>("", result);
+    let _ = decode::<PaneAnswer>("", result);
+    let _ = decode::<TabList>("", result);
+    let _ = decode::<TabAnswer>("", result);
+    let info = decode::<ProcessAnswer>("", result).map(|answer| answer.process_info);
+    let _ = info.map(|info| (occupant(info.shell_pid), info.tty));
+}
+
 #[cfg(test)]
 mod tests;

@@ -41,6 +41,8 @@ use linux as platform;
 #[cfg(target_os = "macos")]
 use macos as platform;
 
+#[cfg(all(fuzzing, target_os = "linux"))]
+pub use linux::parse_stat;
 pub use platform::{
     Mounts, Reader, Watch, become_subreaper, collect_adopted, concealment, file_at, file_locks,
     hang_up, kernel_path, peer, socket_ends, tcp_listeners, terminal_called, terminal_name,
@@ -50,6 +52,8 @@ pub(crate) use platform::{
     open_descriptors, tick, wall_clock,
 };
 pub use start::start;
+#[cfg(fuzzing)]
+pub use strings::split as split_strings;
 pub(crate) use unix::{
     Exec, Fork, Strings, as_helper, close_all_but, default_signal, default_signals,
     descriptor_flags, execve, exit_now, fork, has_ended, ignore_signal, is_ignored,

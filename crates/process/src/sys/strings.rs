@@ -1,7 +1,7 @@
 //! Lists of strings as kernels hand them out.
 
 /// Strings that each end in NUL; the last may lack it, where a process has overwritten it.
-pub(crate) fn split(bytes: &[u8]) -> Vec<Vec<u8>> {
+pub fn split(bytes: &[u8]) -> Vec<Vec<u8>> {
     let mut strings: Vec<Vec<u8>> = bytes.split(|&byte| byte == 0).map(<[u8]>::to_vec).collect();
     if bytes.is_empty() || bytes.ends_with(&[0]) {
         strings.pop();

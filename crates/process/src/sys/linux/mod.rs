@@ -28,6 +28,8 @@ pub use hidden::concealment;
 pub(crate) use pin::Pin;
 pub use reader::Reader;
 pub use sockets::{socket_ends, tcp_listeners};
+#[cfg(fuzzing)]
+pub use stat::parse as parse_stat;
 pub(crate) use system::System;
 pub use terminal::{terminal_called, terminal_name};
 pub use watch::Watch;

@@ -10,7 +10,7 @@ const KERNEL_THREAD: u64 = 0x0020_0000;
 ///
 /// The name stands in parentheses and may itself hold blanks, parentheses and newlines, so the
 /// other fields are those after the *last* `)`.
-pub(crate) fn parse(line: &[u8]) -> Option<Entry> {
+pub fn parse(line: &[u8]) -> Option<Entry> {
     let open = line.iter().position(|&byte| byte == b'(')?;
     let close = line.iter().rposition(|&byte| byte == b')')?;
     let name = line.get(open + 1..close)?;
