@@ -104,6 +104,10 @@ impl Found {
 pub fn in_words(words: &[&[u8]], agent: Option<&'static Signs>) -> Vec<Found> {
     let words = &words[..end_of_options(words, agent)];
     let forked = is_forked(words, agent);
+    let operands = match agent {
+        Some(agent) if !agent.subcommands.is_empty() && !forked => operands(words),
+        _ => Vec::new(),
+    };
     let mut found = Vec::new();
     for (at, word) in words.iter().enumerate().skip(1) {
         let next = words.get(at + 1).copied();
@@ -116,7 +120,9 @@ pub fn in_words(words: &[&[u8]], agent: Option<&'static Signs>) -> Vec<Found> {
                     assigns: role == Role::Assign,
                 });
             }
-        } else if let Some((subcommand, value)) = subcommand(words, at, agent).filter(|_| !forked) {
+        } else if let Some(Some(value)) = operands.get(at)
+            && let Some(subcommand) = subcommand(word, agent)
+        {
             found.push(Found {
                 at,
                 flag: subcommand.as_bytes().to_vec(),
@@ -188,21 +194,30 @@ fn flag_and_value<'a>(
     None
 }
 
-/// `SUBCOMMAND ID`, with options between and a prompt behind.
-fn subcommand<'a>(
-    words: &[&'a [u8]],
-    at: usize,
-    agent: Option<&'static Signs>,
-) -> Option<(&'static str, &'a [u8])> {
-    let known = agent?.subcommands;
-    let subcommand = known.iter().find(|known| known.as_bytes() == words[at])?;
-    let rest = &words[at + 1..];
-    let mut operands = rest.iter().filter(|word| !word.starts_with(b"-"));
-    let value = rest
-        .iter()
-        .find(|word| id::looks_like_one(word))
-        .or_else(|| operands.next())?;
-    Some((subcommand, value))
+/// The subcommand of the agent's that `word` is, if it is one after which an id comes.
+fn subcommand(word: &[u8], agent: Option<&'static Signs>) -> Option<&'static str> {
+    let known = agent?.subcommands.iter();
+    known.copied().find(|known| known.as_bytes() == word)
+}
+
+/// For each of `words` what a subcommand in its place would name: the first word behind it that
+/// can only be an id, since options may stand between and a prompt behind, else the first that is
+/// no option.
+fn operands<'a>(words: &[&'a [u8]]) -> Vec<Option<&'a [u8]>> {
+    let (mut id, mut operand) = (None, None);
+    let from_the_last = words.iter().rev().map(|&word| {
+        let behind = id.or(operand);
+        if id::looks_like_one(word) {
+            id = Some(word);
+        }
+        if !word.starts_with(b"-") {
+            operand = Some(word);
+        }
+        behind
+    });
+    let mut operands: Vec<_> = from_the_last.collect();
+    operands.reverse();
+    operands
 }
 
 /// The id that a flag's value names: itself, or the end of the name of a transcript's file.
@@ -391,5 +406,29 @@ mod tests {
         for (argv, want) in table {
             assert_eq!(claims(argv), *want, "{argv:?}");
         }
+    }
+
+    /// A command line may have two megabytes of subcommands, and each looks for the id behind it.
+    #[test]
+    fn many_subcommands_take_no_time() {
+        let many = |word: &'static str| std::iter::repeat_n(word, 200_000);
+        let started = std::time::Instant::now();
+        for (last, found) in [("--x", 0), (A, 200_000)] {
+            let words = many("resume").flat_map(|word| [word, "--x"]);
+            let argv: Vec<&str> = std::iter::once("codex")
+                .chain(words)
+                .chain([last])
+                .collect();
+            let program = Program::of(&argv, None);
+            let claims = of_argv(&argv, &program);
+            assert_eq!(
+                claims
+                    .iter()
+                    .filter(|claim| claim.id == A.as_bytes())
+                    .count(),
+                found
+            );
+        }
+        assert!(started.elapsed() < std::time::Duration::from_secs(20));
     }
 }

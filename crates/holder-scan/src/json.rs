@@ -1,11 +1,13 @@
 //! What a JSON argument says: the sessions it carries, and the directory, environment and command
 //! that a wrapper was told to start its agent with.
 
+use std::collections::BTreeMap;
+
 use agents::signs::Signs;
 use serde::de::IgnoredAny;
 
 use crate::claims::{Found, in_words};
-use crate::program::shell_text;
+use crate::program::{shell_text, takes_text};
 use crate::shell;
 
 /// Deeper nesting is nobody's configuration.
@@ -22,7 +24,7 @@ pub struct Argument {
     /// The string under `cwd` at the top.
     pub cwd: Option<Vec<u8>>,
     /// The strings under `env` at the top.
-    pub env: Vec<(Vec<u8>, Vec<u8>)>,
+    pub env: BTreeMap<Vec<u8>, Vec<u8>>,
     /// The strings under `command` and its like, at any depth.
     pub commands: Vec<Vec<u8>>,
     /// The strings that are elements of each array, in their order; what is no string is empty.
@@ -56,37 +58,28 @@ impl Argument {
 
     /// The sessions that its arrays name after a flag.
     pub fn claims(&self) -> Vec<Found> {
-        let of_command = || {
-            self.commands
-                .iter()
-                .find_map(|word| Signs::of_program(word))
-        };
+        // Once for all arrays: there may be as many of these as of commands.
+        let mut commands = self.commands.iter();
+        let of_command = commands.find_map(|word| Signs::of_program(word));
+        let shell = self.commands.iter().find(|command| takes_text(command));
         let mut found = Vec::new();
         for array in &self.arrays {
             // Behind a placeholder, since the first word of an array may be a flag already.
             let mut words: Vec<&[u8]> = vec![b""];
             words.extend(array.iter().map(Vec::as_slice));
             let agent = array.first().and_then(|word| Signs::of_program(word));
-            found.extend(in_words(&words, agent.or_else(of_command)));
-            if let Some((_, text)) = self.shell_text(array) {
+            found.extend(in_words(&words, agent.or(of_command)));
+            // `["sh", "-c", TEXT]`, or `["-c", TEXT]` beside a command that is a shell.
+            let mut text = shell_text(array);
+            if let (None, Some(shell)) = (text, shell) {
+                words[0] = shell;
+                text = shell_text(&words);
+            }
+            if let Some((_, text)) = text {
                 found.extend(shell::claims(text));
             }
         }
         found
-    }
-
-    /// The text in `["sh", "-c", TEXT]`, or in `["-c", TEXT]` beside a command that is a shell.
-    fn shell_text<'a>(&'a self, array: &'a [Vec<u8>]) -> Option<(usize, &'a [u8])> {
-        shell_text(array).or_else(|| {
-            self.commands.iter().find_map(|command| {
-                let mut words: Vec<&[u8]> = vec![command];
-                words.extend(array.iter().map(Vec::as_slice));
-                let (index, _) = shell_text(&words)?;
-                array
-                    .get(index - 1)
-                    .map(|text| (index - 1, text.as_slice()))
-            })
-        })
     }
 }
 
@@ -182,7 +175,7 @@ impl Walk {
             Some(Level::Object { key, .. }) => {
                 let key = key.take().unwrap_or_default();
                 if is_env {
-                    self.found.env.push((key, value));
+                    self.found.env.insert(key, value);
                 } else if depth == 1 && key == b"cwd" {
                     self.found.cwd = Some(value);
                 } else if COMMAND_KEYS.iter().any(|known| known.as_bytes() == key) {
@@ -200,7 +193,7 @@ impl Walk {
             Some(b"env") if depth == 1 => self.found.env.clear(),
             Some(name) if depth == 2 && self.key_at(0) == Some(b"env") => {
                 let name = name.to_vec();
-                self.found.env.retain(|(known, _)| *known != name);
+                self.found.env.remove(&name);
             }
             _ => {}
         }
@@ -334,9 +327,9 @@ mod tests {
         let json = Argument::parse(text.as_bytes()).unwrap();
         assert_eq!(json.cwd.as_deref(), Some(&b"/w/app"[..]));
         assert_eq!(json.commands, [b"claude"]);
-        let names: Vec<_> = json.env.iter().map(|(name, _)| name.as_slice()).collect();
-        assert_eq!(names, [&b"X"[..], b"NAME", b"cwd"]);
-        assert_eq!(json.env[1].1, b"main");
+        let names: Vec<_> = json.env.keys().map(Vec::as_slice).collect();
+        assert_eq!(names, [&b"NAME"[..], b"X", b"cwd"]);
+        assert_eq!(json.env[&b"NAME"[..]], b"main");
     }
 
     #[test]
@@ -359,6 +352,32 @@ mod tests {
         assert_eq!(top(r#"{"env":{"N":"1","N":"2"}}"#).1, [b"N2".to_vec()]);
         assert!(top(r#"{"env":{"N":"1","N":7}}"#).1.is_empty());
         assert!(top(r#"{"env":{"N":"1"},"env":7}"#).1.is_empty());
+    }
+
+    /// What a stranger's argument costs grows as it does: a megabyte in no time, which took minutes
+    /// where every array was compared with every command.
+    #[test]
+    fn many_arrays_commands_and_keys_take_no_time() {
+        let many = |part: &str| part.repeat((1 << 20) / part.len());
+        let started = std::time::Instant::now();
+        for text in [
+            format!("[{}{{{}\"z\":1}}]", many("[],"), many("\"cmd\":\"a\",")),
+            format!(
+                "[{}{{{}\"z\":1}}]",
+                many("[\"-c\",\"x\"],"),
+                many("\"cmd\":\"a\",")
+            ),
+            format!(
+                "{{\"env\":{{{}\"z\":\"\"}}}}",
+                (0..100_000)
+                    .map(|n| format!("\"{n}\":\"\","))
+                    .collect::<String>()
+            ),
+        ] {
+            let json = Argument::parse(text.as_bytes()).unwrap();
+            assert!(json.is_whole && json.claims().is_empty());
+        }
+        assert!(started.elapsed() < std::time::Duration::from_secs(20));
     }
 
     #[test]

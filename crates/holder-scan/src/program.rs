@@ -222,8 +222,12 @@ fn option_of_shell(option: &[u8]) -> Opt {
 /// Whether `option` of the shell `called` says that the next argument is shell text: `-c`, also
 /// bundled as in `-lc`.
 fn is_shell_text(called: &[u8], option: &[u8]) -> bool {
-    let takes_text = is_shell(base(called)) || is_one_of(SHELL_STARTERS, base(called));
-    takes_text && !option.starts_with(b"--") && option.contains(&b'c')
+    takes_text(called) && !option.starts_with(b"--") && option.contains(&b'c')
+}
+
+/// Whether `called` is a shell or what starts one, so that it may be given shell text.
+pub fn takes_text(called: &[u8]) -> bool {
+    is_shell(base(called)) || is_one_of(SHELL_STARTERS, base(called))
 }
 
 /// The argument of a shell that is shell text, and its index.
