@@ -33,11 +33,6 @@ impl Member<'_> {
             .filter(|claim| !claim.evidence.superseded)
     }
 
-    /// Whether it holds the session for which `is` says yes.
-    pub fn holds(&self, is: &dyn Fn(&[u8]) -> bool) -> bool {
-        self.current().any(|claim| is(&claim.id))
-    }
-
     /// Whether it stands for a session itself: it is an agent, or it names one.
     fn speaks(&self) -> bool {
         self.program.agent.is_some() || !self.claims.is_empty()
@@ -135,11 +130,8 @@ fn claims(row: &Row, program: &Program<'_>) -> Vec<Claim> {
         evidence: Evidence::open(By::Registry, &registered.path, None),
     }));
     claims.sort_by_key(|claim| claim.evidence.by);
-    let strong = claims.clone();
     let mut named = of_argv(row.argv.as_deref().unwrap_or_default(), program);
-    for claim in &mut named {
-        claim.evidence.superseded = contradicted(claim, &strong);
-    }
+    contradict(&mut named, &claims);
     claims.extend(named);
     claims
 }
@@ -169,13 +161,32 @@ fn claim_of_file(open: &Open) -> Option<Claim> {
     })
 }
 
-/// Whether stronger evidence of the same process says that it has another session by now: the
-/// argument is the one of its launch. A lock or file of this session keeps the claim up, and an
-/// open file of another one says nothing, since agents look into old transcripts.
-fn contradicted(claim: &Claim, strong: &[Claim]) -> bool {
-    let same = |other: &Claim| other.id.eq_ignore_ascii_case(&claim.id);
-    let speaks = |other: &&Claim| matches!(other.evidence.by, By::Lock | By::Registry);
-    strong.iter().any(|other| speaks(&other)) && !strong.iter().any(same)
+/// Ids, in lower case. A process may name thousands, so each is looked up and not looked for.
+type Folded = HashSet<Vec<u8>>;
+
+fn ids<'c>(claims: impl IntoIterator<Item = &'c Claim>) -> Folded {
+    let ids = claims.into_iter().map(Claim::folded);
+    ids.collect()
+}
+
+impl Claim {
+    /// The id, in lower case.
+    fn folded(&self) -> Vec<u8> {
+        self.id.to_ascii_lowercase()
+    }
+}
+
+/// Marks the arguments of which stronger evidence of the same process says that it has another
+/// session by now: they are those of its launch. A lock or file of this session keeps the claim
+/// up, and an open file of another one says nothing, since agents look into old transcripts.
+fn contradict(named: &mut [Claim], strong: &[Claim]) {
+    let speaks = |other: &Claim| matches!(other.evidence.by, By::Lock | By::Registry);
+    if strong.iter().any(speaks) {
+        let kept = ids(strong);
+        for claim in named {
+            claim.evidence.superseded = !kept.contains(&claim.folded());
+        }
+    }
 }
 
 /// Marks what wrappers and launchers named at their start and the agent below has left since.
@@ -198,27 +209,33 @@ fn stale_claims(members: &[Member<'_>], at: usize) -> Vec<usize> {
         return Vec::new();
     }
     let fronts = fronts(members, at);
-    let stale = |claim: &Claim| {
-        let is = |id: &[u8]| id.eq_ignore_ascii_case(&claim.id);
-        let below = fronts.iter().map(|&front| &members[front]);
-        match member.program.agent {
-            // A launcher names what its own agent below was launched with. Other agents below are
-            // its tools' children.
-            Some(_) => below
-                .filter(|front| front.parent == Some(at) && front.is_agent(member.program.agent))
-                .any(|front| front.claims.iter().any(|other| is(&other.id)) && !front.holds(&is)),
-            None => {
-                // An agent that a supervisor of several sessions has started for another of them
-                // says nothing of this one; of what shell text names one is run after the other.
+    let below = || fronts.iter().map(|&front| &members[front]);
+    let stale: Box<dyn Fn(&Claim) -> bool> = match member.program.agent {
+        // A launcher names what its own agent below was launched with. Other agents below are its
+        // tools' children.
+        Some(_) => {
+            let launched = below()
+                .filter(|front| front.parent == Some(at) && front.is_agent(member.program.agent));
+            let left: Folded = launched
+                .flat_map(|front| &ids(&front.claims) - &ids(front.current()))
+                .collect();
+            Box::new(move |claim| left.contains(&claim.folded()))
+        }
+        // An agent that a supervisor of several sessions has started for another of them says
+        // nothing of this one; of what shell text names one is run after the other.
+        None => {
+            let (named, held) = (ids(&member.claims), ids(below().flat_map(Member::current)));
+            let others = || {
+                below()
+                    .flat_map(Member::current)
+                    .filter(|other| other.is_id)
+            };
+            let any = others().next().is_some();
+            let any_unnamed = others().any(|other| !named.contains(&other.folded()));
+            Box::new(move |claim| {
                 let in_text = claim.evidence.by == By::ArgvShell;
-                let is_named = |other: &Claim| {
-                    let mut named = member.claims.iter();
-                    !in_text && named.any(|own| own.id.eq_ignore_ascii_case(&other.id))
-                };
-                let mut others = below.clone().flat_map(Member::current);
-                others.any(|other| other.is_id && !is_named(other))
-                    && !below.clone().any(|front| front.holds(&is))
-            }
+                (if in_text { any } else { any_unnamed }) && !held.contains(&claim.folded())
+            })
         }
     };
     claims

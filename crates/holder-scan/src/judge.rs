@@ -278,7 +278,7 @@ impl<'a> Judge<'a> {
         }
         let holding: HashSet<usize> = found.iter().map(|(at, _)| *at).collect();
         let scene = self.scene(&holding, session.is_some(), is);
-        let trees: Vec<Tree> = found.iter().map(|(at, _)| scene.tree(*at)).collect();
+        let trees = scene.trees(found.iter().map(|(at, _)| *at));
         let shared: HashSet<usize> = found
             .iter()
             .zip(&trees)

@@ -1,6 +1,6 @@
 //! Holders as trees: a wrapper and the agent below it are one holding, judged by its root.
 
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 use std::time::Duration;
 
 use process::Pid;
@@ -60,17 +60,22 @@ pub struct Scene<'a> {
 }
 
 impl Scene<'_> {
-    /// The tree of the holder `at`.
-    pub fn tree(&self, at: usize) -> Tree {
-        self.tree_of(at, self.root(at))
+    /// The trees of these holders. Those of one tree have all but their line in common.
+    pub fn trees(&self, holders: impl Iterator<Item = usize>) -> Vec<Tree> {
+        let mut known: HashMap<usize, Tree> = HashMap::new();
+        let tree = |at: usize| {
+            let root = self.root(at);
+            let tree = known.entry(root).or_insert_with(|| self.tree_at(root));
+            Tree {
+                line: self.line(at, root),
+                ..tree.clone()
+            }
+        };
+        holders.map(tree).collect()
     }
 
-    /// The tree that `at` is the root of.
-    pub fn tree_at(&self, at: usize) -> Tree {
-        self.tree_of(at, at)
-    }
-
-    fn tree_of(&self, at: usize, root: usize) -> Tree {
+    /// From `at` up to `root`.
+    fn line(&self, at: usize, root: usize) -> Vec<usize> {
         let mut line = vec![at];
         line.extend(
             ancestors(self.members, at)
@@ -80,6 +85,11 @@ impl Scene<'_> {
         if let Some(end) = line.iter().position(|&above| above == root) {
             line.truncate(end + 1);
         }
+        line
+    }
+
+    /// The tree that `root` is the root of.
+    pub fn tree_at(&self, root: usize) -> Tree {
         let agents = self.agents_below(root);
         let root_is_agent = self.is_agent(root, root) && !self.is_wrapper(root);
         Tree {
@@ -89,7 +99,7 @@ impl Scene<'_> {
             youngest_child: (!root_is_agent)
                 .then(|| self.youngest(root, &agents))
                 .flatten(),
-            line,
+            line: vec![root],
         }
     }
 
@@ -227,8 +237,8 @@ impl Scene<'_> {
             let mut claims = members[*at].current();
             claims.any(|claim| claim.evidence.by == By::Registry && (self.is)(&claim.id))
         };
-        let mut in_tree: Vec<usize> = self.holding.iter().copied().collect();
-        in_tree.retain(|&at| at == root || ancestors(members, at).contains(&root));
+        let mut in_tree: Vec<usize> = std::iter::once(root).chain(below(members, root)).collect();
+        in_tree.retain(|at| self.holding.contains(at));
         in_tree.sort_unstable();
         if let Some(at) = in_tree.iter().copied().find(|at| registered(at)) {
             return at;
@@ -269,9 +279,10 @@ impl Scene<'_> {
 /// The parent of `at`, its parent and so on, nearest first.
 pub fn ancestors(members: &[Member<'_>], at: usize) -> Vec<usize> {
     let mut found = Vec::new();
+    let mut seen = HashSet::from([at]);
     let mut next = members[at].parent;
     while let Some(parent) = next {
-        if parent == at || found.contains(&parent) {
+        if !seen.insert(parent) {
             break;
         }
         found.push(parent);

@@ -308,3 +308,31 @@ fn launchers_leave_an_id_with_their_agent() {
     assert_eq!(snapshot.rows[found.tree.primary].pid.get(), 102);
     assert_eq!(tell(&snapshot, &judgement), "Foreign 102 Foreign");
 }
+
+/// A stranger's tree may be as large as the kernel lets it be: what is said of it takes no longer
+/// than the tree is large.
+#[test]
+fn large_trees_and_long_arguments_take_no_time() {
+    let id = |n: usize| format!("00000000-0000-4000-8000-{n:012}");
+    let many: Vec<String> = (0..20_000)
+        .flat_map(|n| ["resume".to_owned(), id(n)])
+        .collect();
+    let many = json!([vec!["codex".to_owned()], many].concat());
+    let claude = json!(["claude", "--resume", id(7)]);
+    let mut wide = vec![process(99, 1, json!(["sh"]))];
+    wide.extend((100..1600).map(|pid| process(pid, 99, claude.clone())));
+    let deep = (100..700).map(|pid| process(pid, pid - 1, claude.clone()));
+    let started = std::time::Instant::now();
+    for (rows, holders) in [
+        (
+            vec![process(100, 1, many.clone()), process(101, 100, many)],
+            2,
+        ),
+        (wide, 1500),
+        (deep.collect(), 600),
+    ] {
+        let (_, judgement) = ask(&rows, &question(&id(7)));
+        assert_eq!(judgement.findings.len(), holders);
+    }
+    assert!(started.elapsed() < std::time::Duration::from_secs(30));
+}
