@@ -1,7 +1,10 @@
 //! Columns, shell words, lines for eyes, silence; and what reaches a terminal.
 
+use std::collections::BTreeSet;
+
+use crate::home::{A1, Home};
 use crate::stage::{FILTERS, Ran, TOOLS, idle, run};
-use crate::support::Sandbox;
+use crate::support::{Sandbox, handle, records, until_dead};
 
 /// A record of nobody's with one value of each kind, and what could break a column.
 const KINDS: &str = "{\"type\":\"session\",\"s\":\"two\\twords\\nand\\u001b[31m\\u007f\\u0085\",\
@@ -47,6 +50,88 @@ fn columns() {
             );
         }
     }
+}
+
+/// Where only a tool's own records are printed, a key that none of them has is wrong usage, and what
+/// is named instead is what the records have.
+#[test]
+fn keys_that_no_record_has() {
+    let sandbox = Sandbox::new();
+    let home = Home::new();
+    home.conversation(A1);
+    let (_child, ident) = sandbox.sleeper();
+    let (ident, pid) = (ident.to_string(), ident.pid().to_string());
+    let marked = sandbox.detach(&[
+        "--marker",
+        "a.marker",
+        "--announce",
+        "deaths",
+        "--",
+        "sleep",
+        "600",
+    ]);
+    let marked = marked["pid"].as_i64().unwrap() as i32;
+    handle(marked).signal(process::Signal::SIGKILL);
+    until_dead(marked);
+    let cwd = home.cwd();
+    let agent = ["--agent", "claude", "--cwd", &cwd];
+    // Each with the other jobs of which the same keys are named.
+    let jobs: [(&str, &[&[&str]]); 11] = [
+        ("reap", &[&["--dry-run", &pid]]),
+        ("detach", &[&["--", "true"]]),
+        ("detach", &[&["--sweep", ".", "--announce", "deaths"]]),
+        ("eventwait", &[&["--path", "/", "--timeout", "5"]]),
+        ("eventwait", &[&["--exit", "4194304", "--timeout", "5"]]),
+        ("eventwait", &[&["--timeout", "5", "--cmd", "true"]]),
+        ("holder-scan", &[&["--dump"], &["--file", "/"]]),
+        ("pane-ident", &[&["capture", "--pid", &pid]]),
+        ("pane-ident", &[&["verify", &ident]]),
+        ("resume-id", &[&agent]),
+        ("resume-id", &[&["--list-agents"]]),
+    ];
+    let discover = [&["--discover"], &agent[..]].concat();
+    let discover: &[&[&str]] = &[&discover];
+    for (tool, jobs) in jobs.into_iter().chain([("resume-id", discover)]) {
+        let run = |words: &[&str]| match tool {
+            "resume-id" => home.tool(words).output().unwrap(),
+            _ => sandbox.tool(tool).args(words).output().unwrap(),
+        };
+        let refused = run(&[&["-o", "pdi"], jobs[0]].concat());
+        let refused = match tool {
+            "pane-ident" => run(&[jobs[0], &["-o", "pdi"]].concat()),
+            _ => refused,
+        };
+        let refused = Ran::of(refused);
+        assert_eq!(refused.code, Some(2), "{tool} {jobs:?}: {refused:?}");
+        let message = refused.err();
+        let (_, known) = message.trim_end().split_once("; there are ").unwrap();
+        let known: BTreeSet<String> = known.split(", ").map(str::to_owned).collect();
+        let mut printed = BTreeSet::new();
+        for words in jobs {
+            for record in records(&run(words)) {
+                printed.extend(record.as_object().unwrap().keys().cloned());
+            }
+        }
+        assert_eq!(printed, known, "{tool} {jobs:?}");
+    }
+    // Before anything is started; and a blank is no part of a key.
+    let ran = run(
+        &sandbox,
+        ("detach", &["-o", "pid,idnet", "--", "touch", "started"]),
+        b"",
+    );
+    assert_eq!(ran.code, Some(2), "{ran:?}");
+    assert!(!sandbox.path("started").exists());
+    let ran = run(
+        &sandbox,
+        ("detach", &["-o", "pid, status", "--", "true"]),
+        b"",
+    );
+    assert!(ran.out().ends_with("\tstarted\n"), "{ran:?}");
+    // Other people's lines have what keys they like.
+    let words = ["--stdin", "--timeout", "20", "-o", "pdi"];
+    let ran = run(&sandbox, ("eventwait", &words), b"{\"pdi\":1}\n");
+    assert_eq!(ran.out(), "1\n");
 }
 
 /// What `--sh` prints is, after eval, what the record said, to the byte.

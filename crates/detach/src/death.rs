@@ -62,6 +62,14 @@ pub enum By {
 }
 
 impl ExitRecord {
+    /// Its keys.
+    #[rustfmt::skip]
+    pub const KEYS: &[&str] = &[
+        "v", "type", "pid", "ident", "argv", "code", "signal", "core", "unnatural", "deliberate",
+        "uptime_ms", "stranded", "log_tail", "restarts", "death_id", "by", "tag", "lossy",
+        "argv_cut", "at",
+    ];
+
     /// What `marker` says of the process whose death it stands for.
     pub fn of_marker(marker: &Marker, by: By) -> ExitRecord {
         let mut record = ExitRecord {

@@ -91,6 +91,10 @@ fn run(mut args: Args) -> Result<exit::Status, Failure> {
     // command and its report.
     process::survive_failing_writes();
     args.check()?;
+    args.output.check_keys(&[match args.sweep {
+        Some(_) => death::ExitRecord::KEYS,
+        None => process::ProcessRecord::KEYS,
+    }])?;
     args.make_absolute()?;
     if let (Some(dir), Some(announce)) = (&args.sweep, &args.announce) {
         return sweep::sweep(&args, dir, announce);

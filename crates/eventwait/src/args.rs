@@ -241,6 +241,29 @@ impl Args {
     }
 }
 
+impl Args {
+    /// The keys of the source's own records; `None` where it hands on other people's lines.
+    pub fn keys(&self) -> Option<&'static [&'static str]> {
+        #[rustfmt::skip]
+        const TABLE: [&[&str]; 4] = [
+            &["v", "type", "source", "event", "data", "initial", "at"],
+            &["v", "type", "source", "pid", "ident", "code", "signal", "at"],
+            &["v", "type", "source", "path", "state", "at", "lossy", "argv_cut"],
+            &["v", "type", "source", "argv", "runs", "at", "lossy", "argv_cut"],
+        ];
+        let [pane, exit, path, cmd] = TABLE;
+        if self.socket.is_some() || self.follow.is_some() || self.stdin {
+            return None;
+        }
+        Some(match self {
+            _ if self.tmux || !self.herdr.is_empty() => pane,
+            _ if !self.exit.is_empty() => exit,
+            _ if !self.cmd.is_empty() => cmd,
+            _ => path,
+        })
+    }
+}
+
 /// Which of herdr's events of a pane.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum Kind {

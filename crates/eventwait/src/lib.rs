@@ -89,6 +89,9 @@ pub fn command() -> clap::Command {
 
 fn run(args: Args, started: Instant) -> Result<Status, Failure> {
     args.check().map_err(Failure::usage)?;
+    if let Some(keys) = args.keys() {
+        args.output.check_keys(&[keys])?;
+    }
     // Files may be on a mount that hangs, too.
     let leaving = Arc::new(AtomicBool::new(false));
     if let Leave::With(status) = end::leave(End::Deadline, args.all, false, &args.exit_code) {

@@ -297,6 +297,23 @@ pub struct Scan {
     pub at: String,
 }
 
+/// The keys of the records that are made here.
+#[rustfmt::skip]
+pub const KEYS: &[&str] = &[
+    "v", "type",
+    // Of a process.
+    "pid", "ident", "ppid", "pgid", "sid", "uid", "name", "state", "foreground", "exe", "argv",
+    "argv_cut", "cwd", "tty", "age_ms", "lossy",
+    // Of a holder.
+    "class", "session_id", "root", "root_ident", "primary", "registered", "carrier", "shared",
+    "active", "youngest_child_ms", "evidence",
+    // Of --dump.
+    "env",
+    // Of a scan.
+    "what", "verdict", "holders", "processes", "unreadable", "others_unseen", "complete", "host",
+    "boot_id", "pidns", "took_ms", "at",
+];
+
 /// Whole milliseconds.
 pub fn millis(duration: Duration) -> u64 {
     u64::try_from(duration.as_millis()).unwrap_or(u64::MAX)

@@ -15,7 +15,7 @@ use crate::judge::{self, Finding, Judgement, Question, Verdict};
 use crate::live::{self, Request, Scope};
 use crate::look::{Look, in_time};
 use crate::path;
-use crate::record::{Asked, HUMAN, Holder, ProcessEntry, Scan, What, millis};
+use crate::record::{Asked, HUMAN, Holder, KEYS, ProcessEntry, Scan, What, millis};
 use crate::snapshot::Snapshot;
 use crate::table::{Origin, Written};
 use crate::targets::{self, Targets};
@@ -28,6 +28,10 @@ pub fn run(args: Args) -> Result<Status, Failure> {
     let started = Instant::now();
     process::unblock(&process::ENDING);
     args.check().map_err(Failure::usage)?;
+    // The rows of --registry are the caller's own.
+    if args.source.registry.is_none() {
+        args.output.check_keys(&[KEYS])?;
+    }
     // Zero is one look, which waits for nothing and so needs no end.
     let deadline = Deadline::after_or_never(Some(args.timeout).filter(|wait| !wait.is_zero()));
     let mut output = Output::new(&args.output, HUMAN);

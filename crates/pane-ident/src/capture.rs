@@ -61,12 +61,22 @@ struct BoundServer {
     ident: Option<Identity>,
 }
 
+/// The keys of a binding.
+#[rustfmt::skip]
+const KEYS: &[&str] = &[
+    "v", "type", "mux", "server", "pane", "pid", "ident", "exe", "argv", "cwd", "label", "tty",
+    "age_ms", "host", "lossy", "argv_cut", "at",
+];
+
 /// Runs `capture`.
 ///
 /// # Errors
 ///
 /// There is nothing to bind, or it cannot be told.
 pub fn run(args: &CaptureArgs) -> Result<Status, Failure> {
+    if args.merge.is_none() {
+        args.output.check_keys(&[KEYS])?;
+    }
     let deadline = Deadline::after(args.timeout);
     let mut output = Output::new(&args.output, crate::HUMAN);
     output.set_deadline(deadline);

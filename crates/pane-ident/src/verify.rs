@@ -145,6 +145,10 @@ fn settled(
 ///
 /// Standard input or output fails.
 pub fn run(args: &VerifyArgs) -> Result<Status, Failure> {
+    if !args.idents.is_empty() {
+        args.output
+            .check_keys(&[ProcessRecord::KEYS, &["verdict"]])?;
+    }
     let deadline = Deadline::after(args.timeout);
     let mut output = Output::new(&args.output, crate::HUMAN);
     output.set_deadline(deadline);

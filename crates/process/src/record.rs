@@ -88,6 +88,13 @@ pub struct Named {
 }
 
 impl ProcessRecord {
+    /// Its keys.
+    #[rustfmt::skip]
+    pub const KEYS: &[&str] = &[
+        "v", "type", "status", "pid", "pgid", "sid", "ident", "argv", "cwd", "log", "ready", "exit",
+        "guard", "marker", "lock", "host", "lossy", "argv_cut", "started_at", "took_ms",
+    ];
+
     /// A record that knows only its host.
     pub fn on(host: &str) -> ProcessRecord {
         ProcessRecord {

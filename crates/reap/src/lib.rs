@@ -58,6 +58,10 @@ fn run(args: Args) -> Result<Status, Failure> {
     process::unblock(&ENDING);
     // A limit on the size of files must not end this process in the middle of a sequence.
     process::survive_failing_writes();
+    if args.has_operands() {
+        args.output
+            .check_keys(&[process::ProcessRecord::KEYS, &["reap"]])?;
+    }
     let family = Family::now();
     let batch = read(&args)?;
     if batch.jobs.contains(&Job::Refuse(Verdict::Active)) {

@@ -32,7 +32,7 @@ pub struct OutputArgs {
         help_heading = HEADING,
         value_name = "KEY[,KEY]...",
         value_delimiter = ',',
-        value_parser = clap::builder::NonEmptyStringValueParser::new()
+        value_parser = key
     )]
     pub keys: Vec<String>,
 
@@ -48,6 +48,38 @@ pub struct OutputArgs {
     /// Print nothing on stdout; the exit status is the answer
     #[arg(short, long, help_heading = HEADING)]
     pub quiet: bool,
+}
+
+/// One key of `-o`. Blanks around it are not meant: `-o 'pid, ident'` names two keys.
+fn key(text: &str) -> Result<String, String> {
+    match text.trim_matches([' ', '\t']) {
+        "" => Err("a key is missing".to_owned()),
+        key => Ok(key.to_owned()),
+    }
+}
+
+impl OutputArgs {
+    /// Refuses a key of `-o` that no record can have: `known` are the keys of all types of record
+    /// that are printed. For a tool that prints only records of its own, before it does anything:
+    /// after a start, a mistyped `-o pdi` would be the loss of the pid.
+    ///
+    /// # Errors
+    /// Wrong usage (2), with the keys that there are.
+    pub fn check_keys(&self, known: &[&[&str]]) -> Result<(), Failure> {
+        let known: Vec<&str> = known.concat();
+        let first = |key: &str| key.split('.').next().unwrap_or(key).to_owned();
+        let unknown = self.keys.iter().map(|key| first(key));
+        match unknown
+            .into_iter()
+            .find(|key| !known.contains(&key.as_str()))
+        {
+            None => Ok(()),
+            Some(key) => Err(Failure::usage(format_args!(
+                "-o: no record here has the key '{key}'; there are {}",
+                known.join(", ")
+            ))),
+        }
+    }
 }
 
 enum Form {

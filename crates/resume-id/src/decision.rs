@@ -42,6 +42,15 @@ pub struct Decision<'a> {
     at: String,
 }
 
+/// The keys of a decision.
+#[rustfmt::skip]
+pub const KEYS: &[&str] = &[
+    "v", "type", "action", "then", "session_id", "previous_session_id", "minted_by", "agent", "cwd",
+    "session_id_source", "session_id_verified", "argv", "env_unset", "may_block", "artifact",
+    "holders", "holder", "stale", "fallback", "breaker", "claim", "reason", "row", "lossy",
+    "argv_cut", "at",
+];
+
 /// The transcript that the decision is about.
 #[derive(Debug, Serialize)]
 struct Artifact {

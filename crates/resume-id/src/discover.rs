@@ -26,6 +26,13 @@ struct Session<'a> {
     argv_cut: bool,
 }
 
+/// The keys of a session.
+#[rustfmt::skip]
+pub const KEYS: &[&str] = &[
+    "v", "type", "session_id", "path", "cwd", "state", "modified_at", "turns", "damaged", "agent",
+    "lossy", "argv_cut",
+];
+
 /// Prints the sessions of `agent` in `cwd` that were written to since then, newest first.
 ///
 /// # Errors

@@ -87,12 +87,27 @@ const HUMAN: HumanView = &[
     ),
 ];
 
+/// The keys of `--list-agents`.
+#[rustfmt::skip]
+const AGENT_KEYS: &[&str] = &[
+    "v", "type", "name", "command", "ids", "shape", "mint", "assign", "resume", "spawn",
+    "session_flags", "unset", "blocks", "daemon_shares", "root", "transcripts",
+];
+
 const fn column(key: &'static str, width: usize) -> Column {
     Column { key, width }
 }
 
 fn run(args: Args) -> Result<Status, Failure> {
     process::unblock(&process::ENDING);
+    let keys = if args.list_agents {
+        AGENT_KEYS
+    } else if args.discover {
+        discover::KEYS
+    } else {
+        decision::KEYS
+    };
+    args.output.check_keys(&[keys])?;
     let environment = environment(&args.agent_env)?;
     let table = table(args.agents.as_deref(), &environment)?;
     if args.exec {

@@ -34,7 +34,8 @@ fn print(words: &[&str], lines: &[&str]) -> String {
 #[test]
 fn options_choose_the_form() {
     let lines = [r#"{ "type":"x","a":1e400,"b":"t\tu" }"#, "{}"];
-    let table: [(&[&str], &str); 8] = [
+    let table: [(&[&str], &str); 9] = [
+        (&["-o", " b ,none, a"], "t u\t\t1e400\n"),
         (&[], "{ \"type\":\"x\",\"a\":1e400,\"b\":\"t\\tu\" }\n{}\n"),
         (&["-o", "a"], "1e400\n"),
         (&["-o", "b,none", "--output", "a"], "t u\t\t1e400\n"),
@@ -51,7 +52,9 @@ fn options_choose_the_form() {
 
 #[test]
 fn options_that_contradict_are_refused() {
-    let wrong: [&[&str]; 6] = [
+    let wrong: [&[&str]; 8] = [
+        &["-o", " "],
+        &["-o", "a, ,b"],
         &["--sh"],
         &["-H", "-o", "a"],
         &["-o", ""],
@@ -217,5 +220,20 @@ fn portions_are_whole_lines() {
         assert_eq!(whole_lines(bytes, max), want);
         let within = &want[..want.len().min(max)];
         assert_eq!(lines_within(bytes, max), within);
+    }
+}
+
+#[test]
+fn keys_that_no_record_has_are_wrong_usage() {
+    let known: [&[&str]; 2] = [&["pid", "argv"], &["verdict"]];
+    for good in ["pid", "argv.0, verdict.state.x", "pid,pid"] {
+        assert_eq!(args(&["-o", good]).unwrap().check_keys(&known), Ok(()));
+    }
+    assert_eq!(args(&[]).unwrap().check_keys(&known), Ok(()));
+    for wrong in ["pdi", "pid,ident", "PID", "state.verdict"] {
+        let args = args(&["-o", wrong]).unwrap();
+        let failure = args.check_keys(&known).unwrap_err();
+        assert_eq!(failure.status(), Status::Usage, "{wrong}");
+        assert!(failure.message().ends_with("there are pid, argv, verdict"));
     }
 }
