@@ -169,6 +169,47 @@ fn a_pane_that_vanishes_dies_too_whatever_session_it_is_in() {
     );
 }
 
+/// tmux lets a pane go once its terminal is closed, and collects the process later.
+#[cfg(target_os = "linux")]
+#[test]
+fn how_the_process_of_a_pane_ended_that_vanished_before_it() {
+    let tmux = Tmux::start();
+    tmux.run(&["set-option", "-g", "remain-on-exit", "off"]);
+    let script = "trap '' HUP; read x; exec </dev/null >/dev/null 2>&1; sleep .1; exit 4";
+    let pane = tmux.split("main", script);
+    let words = ["--pane", &pane, "--match", "event=pane.exited"];
+    let waiting = tmux.waiting(&words);
+    tmux.run(&["send-keys", "-t", &pane, "Enter"]);
+    let waited = waiting.finish();
+    let event = event(waited.ended(0, "matched"));
+    // Kernels before 6.15 tell only as long as it is a zombie.
+    let code = &event["data"]["code"];
+    assert!(
+        *code == 4 || code.is_null() && !tells_of_the_collected(),
+        "{event}"
+    );
+    // One that lives on does not hold up the answer.
+    let script = "trap '' HUP; read x; exec sleep 600 </dev/null >/dev/null 2>&1";
+    let pane = tmux.split("main", script);
+    let pid = tmux.run(&["display-message", "-p", "-t", &pane, "#{pane_pid}"]);
+    tmux.sandbox.track_pid(pid.parse().unwrap());
+    let waiting = tmux.waiting(&["--pane", &pane, "--match", "event=pane.exited"]);
+    tmux.run(&["send-keys", "-t", &pane, "Enter"]);
+    let waited = waiting.finish();
+    let event = self::event(waited.ended(0, "matched"));
+    assert!(event["data"]["code"].is_null(), "{event}");
+}
+
+/// Whether the kernel tells how a process ended that its parent has collected.
+#[cfg(target_os = "linux")]
+fn tells_of_the_collected() -> bool {
+    let release = std::fs::read_to_string("/proc/sys/kernel/osrelease").unwrap();
+    let mut numbers = release
+        .split('.')
+        .map_while(|word| word.parse::<u32>().ok());
+    (numbers.next(), numbers.next()) >= (Some(6), Some(15))
+}
+
 #[test]
 fn what_a_pane_prints_and_what_windows_do() {
     let tmux = Tmux::start();

@@ -65,6 +65,11 @@ impl Watched {
         }
     }
 
+    /// Its number.
+    pub fn pid(&self) -> Pid {
+        self.pid
+    }
+
     /// How it ended, once it has and as far as the kernel tells.
     pub fn exit(&self) -> Exit {
         let exit = self.handle.as_ref().and_then(Handle::exit);

@@ -45,6 +45,11 @@ pub struct TmuxEvents {
     client: Option<Client>,
     /// What was in the last list.
     panes: Option<Vec<Known>>,
+    /// Those that have vanished, and of whose process it is not known yet how it ended: tmux lets
+    /// a pane go with its terminal, before it has collected the process.
+    leaving: Vec<Known>,
+    /// The deadline is near: what is known by now has to do.
+    hurry: bool,
     /// Who has those panes.
     server: Option<Pid>,
     /// Which session to attach to: that of the first wanted pane, or any.
@@ -98,6 +103,8 @@ impl TmuxEvents {
             max_line,
             client: None,
             panes: None,
+            leaving: Vec::new(),
+            hurry: false,
             server: None,
             reattaching: false,
             next_list: Instant::now(),
@@ -140,7 +147,7 @@ impl TmuxEvents {
 
     /// The control client has ended: because what it was to attach to is not there, or because
     /// its session or the server is gone.
-    fn ended(&mut self) -> Turn {
+    fn ended(&mut self, intake: &mut Intake) -> Turn {
         let Some(client) = self.client.take() else {
             return Turn::Idle;
         };
@@ -149,7 +156,7 @@ impl TmuxEvents {
             // Another session of the same server serves as well.
             self.target = None;
             return match std::mem::replace(&mut self.reattaching, true) {
-                true => Turn::done(End::Closed),
+                true => self.closed(intake),
                 false => Turn::More,
             };
         }
@@ -162,6 +169,13 @@ impl TmuxEvents {
             said => format!("tmux: {said}"),
         };
         Turn::failed(End::Unavailable, why)
+    }
+
+    /// The server is gone; what is known of its panes is told before.
+    fn closed(&mut self, intake: &mut Intake) -> Turn {
+        self.hurry = true;
+        self.tell_leaving(intake);
+        Turn::done(End::Closed)
     }
 
     fn is_wanted(&self, pane: &str) -> bool {
@@ -189,7 +203,7 @@ impl TmuxEvents {
             known.listed = listed;
             if known.listed.is_dead && !known.reported {
                 let since = *known.dead_since.get_or_insert_with(Instant::now);
-                if known.exit() != (None, None) || since.elapsed() >= UNSURE {
+                if self.hurry || known.exit() != (None, None) || since.elapsed() >= UNSURE {
                     known.reported = true;
                     if self.is_wanted(&known.listed.id) {
                         intake.record(&event("pane.exited", known.death(), known.initial));
@@ -201,11 +215,13 @@ impl TmuxEvents {
             now.push(known);
         }
         // What is left of those before has vanished, or was replaced, and its death with it.
-        for known in before.iter().filter(|known| !known.reported) {
+        for mut known in before.into_iter().filter(|known| !known.reported) {
             if self.is_wanted(&known.listed.id) {
-                intake.record(&event("pane.exited", known.death(), false));
+                known.dead_since.get_or_insert_with(Instant::now);
+                self.leaving.push(known);
             }
         }
+        self.tell_leaving(intake);
         if initial {
             for wanted in &self.wanted {
                 if !now.iter().any(|known| known.listed.id == *wanted) {
@@ -222,6 +238,19 @@ impl TmuxEvents {
         self.panes = Some(now);
         let pause = if soon { AGAIN } else { EVERY };
         self.next_list = Instant::now() + pause;
+    }
+
+    /// Tells of the panes that have vanished, once it is known how their processes ended.
+    fn tell_leaving(&mut self, intake: &mut Intake) {
+        if self.leaving.is_empty() {
+            return;
+        }
+        let here = Here::new();
+        let hurry = self.hurry;
+        let is_known = |known: &mut Known| hurry || known.is_as_known_as_can_be(&here);
+        for known in self.leaving.extract_if(.., is_known) {
+            intake.record(&event("pane.exited", known.death(), false));
+        }
     }
 
     /// Takes a line of the control client. An error ends the wait.
@@ -245,7 +274,7 @@ impl TmuxEvents {
                 client.listing = false;
                 // Ids begin again with another server.
                 if self.panes.is_some() && self.server != server {
-                    return Err(Turn::done(End::Closed));
+                    return Err(self.closed(intake));
                 }
                 self.server = server;
                 self.reattaching = false;
@@ -331,6 +360,15 @@ impl Known {
         (exit.code, exit.signal)
     }
 
+    /// Whether waiting longer tells nothing more of how the process of a vanished pane ended.
+    fn is_as_known_as_can_be(&self, here: &Here) -> bool {
+        let is_late = self.dead_since.is_none_or(|at| at.elapsed() >= UNSURE);
+        let is_collected = self.process.as_ref().is_none_or(|process| {
+            process.has_ended() && !matches!(here.look(process.pid()), Sight::Zombie(_))
+        });
+        is_late || is_collected || self.exit() != (None, None)
+    }
+
     fn death(&self) -> Data {
         let (code, signal) = self.exit();
         Data::Exited {
@@ -351,6 +389,10 @@ impl Source for TmuxEvents {
                     return Turn::failed(End::SourceError, format!("cannot run tmux: {error}"));
                 }
             }
+        }
+        self.tell_leaving(intake);
+        if intake.is_satisfied() {
+            return Turn::Idle;
         }
         let died = self.panes.iter().flatten().any(Known::is_news);
         let due = self.panes.is_some() && self.next_list <= Instant::now();
@@ -383,7 +425,7 @@ impl Source for TmuxEvents {
             }
         }
         match read {
-            Ok(0) => self.ended(),
+            Ok(0) => self.ended(intake),
             Ok(_) => Turn::More,
             Err(Errno::AGAIN | Errno::INTR) => Turn::Idle,
             Err(errno) => Turn::failed(End::SourceError, format!("tmux: {errno}")),
@@ -395,18 +437,21 @@ impl Source for TmuxEvents {
             wakers.readable(client.stdout());
         }
         // One whose death is known by now would wake without end.
-        let alive = self
-            .panes
-            .iter()
-            .flatten()
-            .filter(|known| !known.has_ended());
+        let panes = self.panes.iter().flatten().chain(&self.leaving);
+        let alive = panes.filter(|known| !known.has_ended());
         for process in alive.filter_map(|known| known.process.as_ref()) {
             process.wakers(wakers);
         }
     }
 
     fn due(&self) -> Option<Instant> {
-        Some(self.next_list)
+        let leaving = self.leaving.first().map(|_| Instant::now() + AGAIN);
+        Some(leaving.map_or(self.next_list, |again| again.min(self.next_list)))
+    }
+
+    fn wind_down(&mut self) {
+        self.hurry = true;
+        self.next_list = Instant::now();
     }
 
     fn look_again(&mut self) {
