@@ -27,7 +27,7 @@ pub const HUMAN: HumanView = &[
             },
             Column {
                 key: "active",
-                width: 5,
+                width: 10,
             },
             Column {
                 key: "name",
@@ -73,27 +73,6 @@ pub const HUMAN: HumanView = &[
             Column {
                 key: "argv",
                 width: 0,
-            },
-        ],
-    ),
-    (
-        "scan",
-        &[
-            Column {
-                key: "verdict",
-                width: 10,
-            },
-            Column {
-                key: "holders",
-                width: 5,
-            },
-            Column {
-                key: "processes",
-                width: 7,
-            },
-            Column {
-                key: "complete",
-                width: 5,
             },
         ],
     ),

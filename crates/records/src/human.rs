@@ -18,8 +18,28 @@ pub struct Column {
 }
 
 /// How a tool shows its records: for each type of record, its columns. A record
-/// of another type is shown as its type and its keys and values.
+/// of another type is shown as its type and, with their keys, its short values.
 pub type HumanView = &'static [(&'static str, &'static [Column])];
+
+/// What is worth a look in records that pass through many tools.
+const TELLING: [(&str, &[&str]); 2] = [
+    ("scan", &["verdict", "holders", "processes", "complete"]),
+    (
+        "exit",
+        &[
+            "pid",
+            "code",
+            "signal",
+            "deliberate",
+            "uptime_ms",
+            "tag",
+            "argv",
+        ],
+    ),
+];
+
+/// How many characters of a value are shown beside its key.
+const SHORT: usize = 40;
 
 /// `record` as one line, without a newline. Control characters are made
 /// visible, a `null` or a missing value is `-`.
@@ -35,7 +55,13 @@ pub fn line(record: &Record<'_>, view: HumanView) -> String {
 fn aligned(record: &Record<'_>, columns: &[Column]) -> String {
     let mut line = String::new();
     for column in columns {
-        let text = cell(record.get(column.key));
+        let value = record.get(column.key);
+        let text = match value.map(RawValue::get) {
+            // There is no heading that says of what it is true.
+            Some("true") => name(column.key).to_owned(),
+            Some("false") => format!("not {}", name(column.key)),
+            _ => cell(value),
+        };
         // Two blanks more, so that columns never touch.
         let pad = column.width.saturating_sub(text.chars().count()) + 2;
         line.push_str(&text);
@@ -45,15 +71,41 @@ fn aligned(record: &Record<'_>, columns: &[Column]) -> String {
 }
 
 fn listed(record: &Record<'_>, kind: &str) -> String {
+    let telling = TELLING.iter().find(|(known, _)| *known == kind);
+    let is_told = |key: &str| match telling {
+        Some((_, keys)) => keys.contains(&key),
+        None => !matches!(key, "v" | "type"),
+    };
     let mut line = shown(kind).into_owned();
-    let keys = record.members().iter();
-    for member in keys.filter(|member| !matches!(member.key.as_ref(), "v" | "type")) {
+    let members = record.members().iter();
+    for member in members.filter(|member| is_told(&member.key) && is_plain(member.value)) {
+        let text = cell(Some(member.value));
         line.push_str("  ");
         line.push_str(&shown(&member.key));
         line.push('=');
-        line.push_str(&cell(Some(member.value)));
+        line.extend(text.chars().take(SHORT));
+        if text.chars().count() > SHORT {
+            line.push('…');
+        }
     }
     line
+}
+
+/// Whether a value says something, and is no structure of its own.
+fn is_plain(value: &RawValue) -> bool {
+    match elements(value.get()) {
+        Some(items) => !items.is_empty() && items.into_iter().all(item_is_plain),
+        None => !matches!(value.get(), "null" | "\"\"") && !value.get().starts_with('{'),
+    }
+}
+
+fn item_is_plain(item: &RawValue) -> bool {
+    !item.get().starts_with(['{', '['])
+}
+
+/// The last part of a dotted key.
+fn name(key: &str) -> &str {
+    key.rsplit('.').next().unwrap_or(key)
 }
 
 fn cell(value: Option<&RawValue>) -> String {
@@ -119,11 +171,22 @@ mod tests {
                 "1       -    12 13 {\"x\":1}",
             ),
             (
-                r#"{"v":1,"type":"x","a":"b\nc","n":null,"o":{"k":1}}"#,
-                "x  a=b\\x0ac  n=-  o={\"k\":1}",
+                r#"{"v":1,"type":"x","a":"b\nc","n":null,"o":{"k":1},"l":["p q",2],"p":[{}],"e":[],"t":true}"#,
+                "x  a=b\\x0ac  l=p q 2  t=true",
+            ),
+            (
+                r#"{"type":"process","pid":true,"exit":{"code":false},"argv":["true"]}"#,
+                "pid     not code  true",
+            ),
+            (
+                r#"{"type":"scan","what":{"cwd":["/"]},"verdict":"free","holders":0,"host":"h","complete":true}"#,
+                "scan  verdict=free  holders=0  complete=true",
             ),
             ("{\"a\":1}", "-  a=1"),
         ];
+        let long = format!(r#"{{"type":"x","a":"{}"}}"#, "ü".repeat(41));
+        let long = Record::parse(long.as_bytes()).unwrap();
+        assert_eq!(line(&long, VIEW), format!("x  a={}…", "ü".repeat(40)));
         for (record, want) in table {
             let record = Record::parse(record.as_bytes()).unwrap();
             assert_eq!(line(&record, VIEW), want);
