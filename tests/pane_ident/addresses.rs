@@ -77,6 +77,10 @@ fn exact_names_only() {
     }
     // The active pane is what a window means.
     tmux.run(&["select-pane", "-t", &split]);
+    // Who is used to tmux's shorter names is told which ones there are.
+    let forms = "a pane is named %N, @N or SESSION:WINDOW[.PANE]";
+    assert!(said(&tmux.try_capture("main")).contains(forms));
+    assert!(!said(&tmux.try_capture("%99")).contains(forms));
     assert_eq!(found("main:0"), split);
 }
 

@@ -18,6 +18,7 @@ mod deadlines;
 mod demo;
 mod foreign;
 mod forms;
+mod hints;
 mod lines;
 mod numbers;
 mod passing;

@@ -53,7 +53,7 @@ pub struct Args {
     pub stdin: bool,
 
     /// A process has ended (repeatable: any of them)
-    #[arg(long, value_name = "PID|IDENT", help_heading = "Sources (exactly one)")]
+    #[arg(long, value_name = "PID|IDENT", value_parser = operand, help_heading = "Sources (exactly one)")]
     pub exit: Vec<Operand>,
 
     /// A path exists, or with --gone does not (repeatable: any of them)
@@ -131,7 +131,7 @@ pub struct Args {
     pub full_argv: bool,
 
     /// End when this process ends before a match
-    #[arg(long, value_name = "PID|IDENT", help_heading = "Of the sources")]
+    #[arg(long, value_name = "PID|IDENT", value_parser = operand, help_heading = "Of the sources")]
     pub pid: Option<Operand>,
 
     /// Only JSON of which this holds: KEY=VALUE, KEY!=VALUE, KEY~REGEX, KEY dotted (repeatable)
@@ -157,9 +157,10 @@ pub struct Args {
     pub all: bool,
 
     /// How long to wait; 0 looks once
-    #[arg(short, long, value_name = "DURATION", required = true, value_parser = duration::parse)]
-    #[arg(help_heading = "Bounds")]
-    pub timeout: Duration,
+    // Beside --cmd it is not clap that misses it: the command may have taken it for its own.
+    #[arg(short, long, value_name = "DURATION", value_parser = duration::parse)]
+    #[arg(required_unless_present = "cmd", help_heading = "Bounds")]
+    pub timeout: Option<Duration>,
 
     /// Skip lines that are longer than this, in bytes (K, M, G)
     #[arg(long, value_name = "SIZE", default_value = "16M", value_parser = size)]
@@ -207,6 +208,18 @@ impl Args {
     /// # Errors
     /// The text names the option and its source.
     pub fn check(&self) -> Result<(), String> {
+        if self.timeout.is_none() {
+            let is_end = |word: &OsString| {
+                word.to_str()
+                    .is_some_and(|word| word.starts_with("--timeout") || word.starts_with("-t"))
+            };
+            let swallowed = self.cmd.iter().any(is_end);
+            let why = match swallowed {
+                true => ": --cmd takes all words up to ';', so end the command with \\;",
+                false => "",
+            };
+            return Err(format!("--timeout DURATION is missing{why}"));
+        }
         let (socket, follow) = (self.socket.is_some(), self.follow.is_some());
         let (herdr, path) = (!self.herdr.is_empty(), !self.path.is_empty());
         let cmd = !self.cmd.is_empty();
@@ -273,6 +286,14 @@ pub enum Kind {
     Exit,
     /// It was closed
     Close,
+}
+
+/// A process. Of a record in a file the identity is meant.
+fn operand(word: &str) -> Result<Operand, String> {
+    let parsed = word.parse::<Operand>();
+    parsed.map_err(|why| {
+        why + &process::file_hint(word, "its identity is told by 'pane-ident verify -o ident")
+    })
 }
 
 fn count(text: &str) -> Result<u64, String> {

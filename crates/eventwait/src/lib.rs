@@ -92,10 +92,12 @@ fn run(args: Args, started: Instant) -> Result<Status, Failure> {
     if let Some(keys) = args.keys() {
         args.output.check_keys(&[keys])?;
     }
+    // 'check' has seen to it.
+    let timeout = args.timeout.unwrap_or_default();
     // Files may be on a mount that hangs, too.
     let leaving = Arc::new(AtomicBool::new(false));
     if let Leave::With(status) = end::leave(End::Deadline, args.all, false, &args.exit_code) {
-        end_at_last(started, args.timeout, status, &leaving);
+        end_at_last(started, timeout, status, &leaving);
     }
     // Caught from the beginning: even a signal that comes at once ends with a summary.
     let interrupts = Interrupts::catch(&ENDING)?;
@@ -110,6 +112,9 @@ fn run(args: Args, started: Instant) -> Result<Status, Failure> {
         }
         None => None,
     };
+    if args.stdin {
+        records::input::announce_terminal();
+    }
     let source = source(&args)?;
     let (process, unknown) = match args.pid.as_ref().map(|pid| Watched::new(&Here::new(), pid)) {
         None => (None, None),
@@ -129,7 +134,7 @@ fn run(args: Args, started: Instant) -> Result<Status, Failure> {
         ),
         interrupts,
         started,
-        timeout: args.timeout,
+        timeout,
         process,
         process_ended: None,
         beat,

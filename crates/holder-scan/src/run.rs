@@ -75,7 +75,11 @@ impl Call {
         } else {
             let (question, targets) = self.ask()?;
             let (snapshot, look) = self.scan(&question, &targets, Scope::Asked);
-            self.judge(output, &snapshot, &question, &look, None)
+            let judgement = self.judge(&snapshot, &question);
+            if judgement.holders() == 0 {
+                tell_missing(&targets);
+            }
+            self.answer_with(output, &snapshot, &judgement, &look, None)
         }
     }
 
@@ -98,16 +102,19 @@ impl Call {
         (snapshot, look)
     }
 
+    fn judge(&self, snapshot: &Snapshot, question: &Question) -> Judgement {
+        judge::judge(snapshot, question, &|path| self.resolve(path))
+    }
+
     /// Prints the holders and what the look was worth.
-    fn judge(
+    fn answer_with(
         &self,
         output: &mut Output,
         snapshot: &Snapshot,
-        question: &Question,
+        judgement: &Judgement,
         look: &Look,
         origin: Option<&Origin>,
     ) -> Result<Status, Failure> {
-        let judgement = judge::judge(snapshot, question, &|path| self.resolve(path));
         self.tell(output, snapshot, &judgement.findings, |_| None)?;
         let complete = self.is_complete(look);
         let verdict = Some(judgement.verdict(complete));
@@ -152,7 +159,8 @@ impl Call {
         if status == Status::BadInput {
             look.fail("some lines of the table could not be read");
         }
-        let judged = self.judge(output, &snapshot, &question, &look, origin.as_ref())?;
+        let judgement = self.judge(&snapshot, &question);
+        let judged = self.answer_with(output, &snapshot, &judgement, &look, origin.as_ref())?;
         Ok(status.worse(judged))
     }
 
@@ -178,12 +186,12 @@ impl Call {
             };
             output.pass(&joined).map_err(late_is_unknown)?;
         }
-        let resolve = |path: &[u8]| self.resolve(path);
         let known = |finding: &Finding| Some(join.knows(finding.tree.root));
         let asks = self.args.what.asks();
         let judgement = if asks {
-            judge::judge(&snapshot, &question, &resolve)
+            self.judge(&snapshot, &question)
         } else {
+            let resolve = |path: &[u8]| self.resolve(path);
             let mut findings = judge::own(&snapshot, &question, &resolve);
             findings.retain(|finding| known(finding) == Some(false));
             Judgement { findings }
@@ -201,6 +209,7 @@ impl Call {
             _ => Failure::from(error),
         };
         if path == Path::new("-") {
+            records::input::announce_terminal();
             let mut lines = Lines::stdin_until(self.deadline);
             while let Some(input) = lines.next_record().map_err(late)? {
                 take(input);
@@ -329,6 +338,13 @@ impl Call {
             (true, false, true) => Status::No,
             _ => Status::Unknown,
         }
+    }
+}
+
+/// Nobody holds what is not there: that is said, since a slip of the pen has the same answer.
+fn tell_missing(targets: &Targets) {
+    for path in &targets.missing {
+        say!("{}: nothing of that name is there", path.display());
     }
 }
 

@@ -35,6 +35,8 @@ pub struct Targets {
     pub ttys: Vec<String>,
     /// What could not be looked up, for people.
     pub problems: Vec<String>,
+    /// Paths at which nothing is. Somebody may hold what was there; or they are misspelt.
+    pub missing: Vec<PathBuf>,
 }
 
 /// A file that is asked for.
@@ -129,6 +131,16 @@ impl Targets {
             ttys: what.tty.iter().map(|tty| terminal_called(tty)).collect(),
             ..Targets::default()
         };
+        let paths = [&what.file, &what.socket, &what.cwd, &what.cwd_under];
+        let is_missing = |path: &&PathBuf| {
+            std::fs::symlink_metadata(path).is_err_and(|e| e.kind() == io::ErrorKind::NotFound)
+        };
+        targets.missing = paths
+            .into_iter()
+            .flatten()
+            .filter(is_missing)
+            .cloned()
+            .collect();
         for path in &what.file {
             match FileTarget::look(path) {
                 Ok(file) => targets.files.push(file),

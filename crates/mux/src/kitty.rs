@@ -86,6 +86,10 @@ impl Multiplexer for Kitty {
         "kitty"
     }
 
+    fn place(&self) -> String {
+        self.address.clone()
+    }
+
     fn panes(&self, deadline: Deadline) -> Result<Listing, Silence> {
         let Some(server) = self.server(deadline)? else {
             return Ok(Listing::default());

@@ -12,6 +12,9 @@ pub trait Multiplexer: fmt::Debug + Send + Sync {
     /// The multiplexer's name, as records carry it in `mux`.
     fn name(&self) -> &'static str;
 
+    /// Where the server is asked for, for people.
+    fn place(&self) -> String;
+
     /// All panes of the server, in one query where it has one. A server that is not running has
     /// no panes, and that is an answer.
     ///

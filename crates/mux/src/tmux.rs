@@ -99,6 +99,26 @@ impl Multiplexer for Tmux {
         "tmux"
     }
 
+    fn place(&self) -> String {
+        let named = |name: &OsStr| {
+            let folder = std::env::var_os("TMUX_TMPDIR").filter(|folder| !folder.is_empty());
+            let folder = folder.map_or_else(|| PathBuf::from("/tmp"), PathBuf::from);
+            let own = format!("tmux-{}", rustix::process::geteuid().as_raw());
+            folder.join(own).join(name)
+        };
+        let inherited = || {
+            let value = std::env::var("TMUX").unwrap_or_default();
+            let socket = value.split(',').next().filter(|socket| !socket.is_empty());
+            socket.map(PathBuf::from)
+        };
+        let path = match &self.server {
+            Address::Default => inherited().unwrap_or_else(|| named(OsStr::new("default"))),
+            Address::Name(name) => named(name),
+            Address::Socket(path) => path.clone(),
+        };
+        path.display().to_string()
+    }
+
     fn panes(&self, deadline: Deadline) -> Result<Listing, Silence> {
         let mut command = self.command();
         command.args(["list-panes", "-a", "-F", FORMAT]);

@@ -128,7 +128,7 @@ pub struct CaptureArgs {
 #[command(group = clap::ArgGroup::new("address").args(["tmux", "herdr", "kitty"]).requires("idents"))]
 pub struct VerifyArgs {
     /// Identities to be judged, instead of records on standard input
-    #[arg(value_name = "IDENT")]
+    #[arg(value_name = "IDENT", value_parser = identity)]
     pub idents: Vec<Identity>,
 
     /// Pass on only the records of these states
@@ -189,6 +189,24 @@ pub struct VerifyArgs {
     /// What is printed.
     #[command(flatten)]
     pub output: OutputArgs,
+}
+
+/// An identity. What is easily given instead is a pid, or the file with the record.
+fn identity(word: &str) -> Result<Identity, String> {
+    let parsed = word.parse::<Identity>();
+    parsed.map_err(|error| {
+        if word.parse::<Pid>().is_ok() {
+            return format!(
+                "a pid alone cannot be verified; its identity is told by \
+                 'pane-ident capture --pid {word} -o ident'"
+            );
+        }
+        let hint = process::file_hint(
+            word,
+            "records are read from standard input, 'pane-ident verify",
+        );
+        format!("{error}{hint}")
+    })
 }
 
 /// `exec`

@@ -149,7 +149,7 @@ impl Capture<'_> {
             Failure::unknown(format_args!("pane {address} changes hands all the time"));
         for _ in 0..TRIES {
             let before = self.ask(server, address)?;
-            let (pane, pid) = occupied(&before, address)?;
+            let (pane, pid) = occupied(server, &before, address)?;
             let (handle, program) = match self.process(pid) {
                 Ok(read) => read,
                 Err(failure) if failure.status() == Status::No => {
@@ -164,7 +164,7 @@ impl Capture<'_> {
                 program => program,
             };
             let after = self.ask(server, address)?;
-            let (again, pid) = occupied(&after, address)?;
+            let (again, pid) = occupied(server, &after, address)?;
             if again.id == pane.id && pid == handle.pid() && !handle.has_ended() {
                 let place = Place {
                     mux: server.name(),
@@ -277,15 +277,31 @@ struct Place<'a> {
 }
 
 /// The pane that `address` means, and its process.
-fn occupied<'l>(listing: &'l Listing, address: &str) -> Result<(&'l Pane, Pid), Failure> {
+fn occupied<'l>(
+    server: &dyn Multiplexer,
+    listing: &'l Listing,
+    address: &str,
+) -> Result<(&'l Pane, Pid), Failure> {
+    let mux = server.name();
     if listing.server.is_none() {
         return Err(Failure::no(format_args!(
-            "no server is running, so there is no pane {address}"
+            "no {mux} server is running at {}, so there is no pane {address}; \
+             --{mux}-socket names another one",
+            server.place()
         )));
     }
     let pane = match listing.find(address) {
         Found::One(pane) => pane,
-        Found::None => return Err(Failure::no(format_args!("there is no pane {address}"))),
+        Found::None => {
+            // What tmux itself would complete or guess is compared exactly here.
+            let forms = match mux == "tmux" && !address.starts_with('%') {
+                true => "; a pane is named %N, @N or SESSION:WINDOW[.PANE]",
+                false => "",
+            };
+            return Err(Failure::no(format_args!(
+                "there is no pane {address}{forms}"
+            )));
+        }
         Found::Several => {
             return Err(Failure::no(format_args!(
                 "several panes are called {address}"
@@ -331,6 +347,7 @@ fn user_record(path: &Path, deadline: Deadline) -> Result<Vec<u8>, Failure> {
     if path != Path::new("-") {
         return Ok(files::read_trusted(path, MAX_RECORD)?);
     }
+    records::input::announce_terminal();
     match Lines::stdin_until(deadline).next_record() {
         Ok(Some(Input::Record(record))) => Ok(record.bytes().to_vec()),
         Ok(Some(Input::Bad(bad))) => Err(Failure::new(Status::BadInput, bad)),
@@ -348,6 +365,10 @@ fn user_record(path: &Path, deadline: Deadline) -> Result<Vec<u8>, Failure> {
 /// The user's record with the binding's keys, which win; but its type stays its own.
 fn merged(text: &[u8], path: &Path, binding: &Binding) -> Result<Vec<u8>, Failure> {
     let bad = |why| Failure::new(Status::BadInput, format_args!("{}: {why}", path.display()));
+    if text.trim_ascii().is_empty() {
+        let why = "there is no record in it; is it the output as well? A shell empties that first";
+        return Err(bad(why.to_owned()));
+    }
     let binding = serde_json::to_vec(binding)?;
     let binding = Record::parse(&binding).map_err(Failure::failed)?;
     let mut line = one_line(text);

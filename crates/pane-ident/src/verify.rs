@@ -220,6 +220,7 @@ fn filter(
     output: &mut Output,
     tally: &mut Tally,
 ) -> Result<(), Failure> {
+    records::input::announce_terminal();
     let until = for_reading(deadline);
     let lines = notice::during("standard input", until, &interrupts, || {
         read_all(args, until, tally)

@@ -60,7 +60,7 @@ pub use launch::{
 };
 pub use limit::raise_descriptor_limit;
 pub use nix::sys::signal::Signal;
-pub use operand::Operand;
+pub use operand::{Operand, file_hint};
 pub use pid::{NotAPid, Pid};
 pub use record::{Named, ProcessRecord, Ready, Status};
 pub use socket::{SocketPath, probe_socket, stream_socket};

@@ -1,6 +1,7 @@
 //! A process as it is named on a command line.
 
 use std::fmt;
+use std::path::Path;
 use std::str::FromStr;
 
 use crate::ident::Identity;
@@ -36,6 +37,15 @@ impl fmt::Display for Operand {
             Operand::Pid(pid) => pid.fmt(f),
             Operand::Ident(ident) => ident.fmt(f),
         }
+    }
+}
+
+/// What to do instead where `word`, which names no process, names a file: a record is easily given
+/// in the place of a process. `instead` is a command that reads the record, up to its `<`.
+pub fn file_hint(word: &str, instead: &str) -> String {
+    match Path::new(word).is_file() {
+        true => format!("; it is a file: {instead} <{word}'"),
+        false => String::new(),
     }
 }
 

@@ -1,7 +1,7 @@
 //! Reading lines and records in bounded memory.
 
 use std::fmt;
-use std::io::{self, Read};
+use std::io::{self, IsTerminal as _, Read};
 use std::os::fd::{AsFd, BorrowedFd};
 use std::sync::Arc;
 
@@ -11,6 +11,7 @@ use rustix::io::Errno;
 
 use crate::deadline::Deadline;
 use crate::record::Record;
+use crate::say;
 
 /// The longest line that is taken, without its newline: 16 MiB.
 pub const MAX_LINE: usize = 16 << 20;
@@ -120,6 +121,14 @@ impl<F: AsFd> Read for Timed<F> {
                 Err(error) => return Err(error.into()),
             }
         }
+    }
+}
+
+/// Says that standard input is about to be read, where that is a terminal: somebody who has
+/// forgotten the input sees a silent program otherwise.
+pub fn announce_terminal() {
+    if rustix::stdio::stdin().is_terminal() {
+        say!("reading standard input, which is a terminal; Ctrl-D ends it");
     }
 }
 

@@ -18,6 +18,7 @@ pub fn is_stdin(path: &Path) -> bool {
 
 fn open(path: &Path) -> Result<Box<dyn Read>, Failure> {
     if is_stdin(path) {
+        records::input::announce_terminal();
         return Ok(Box::new(io::stdin()));
     }
     let file = File::open(path).map_err(|error| named(path, &error))?;

@@ -1,6 +1,7 @@
 //! `--cmd`: a command succeeds. For what gives no notice of itself.
 
 use std::ffi::OsString;
+use std::io::ErrorKind;
 use std::os::fd::AsFd;
 use std::process::Stdio;
 use std::time::{Duration, Instant};
@@ -75,7 +76,13 @@ impl Cmd {
         let helper = Helper::start_words(&self.argv, [Stdio::null(), stderr()?, stderr()?]);
         self.running = Some(helper.map_err(|error| {
             let name = self.argv.first().map(|word| word.to_string_lossy());
-            format!("cannot run {}: {error}", name.unwrap_or_default())
+            let name = name.unwrap_or_default();
+            let is_line = error.kind() == ErrorKind::NotFound && name.contains(' ');
+            let hint = match is_line {
+                true => " (no shell is run: each word of the command is an argument of its own)",
+                false => "",
+            };
+            format!("cannot run {name}: {error}{hint}")
         })?);
         self.runs += 1;
         self.due = None;

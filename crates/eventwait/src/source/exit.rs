@@ -34,7 +34,13 @@ impl Watched {
             Operand::Pid(pid) => match here.look(*pid) {
                 Sight::Alive(handle) => (*pid, Some(handle.ident().clone()), Some(handle)),
                 Sight::Zombie(ident) => (*pid, Some(ident), None),
-                Sight::Absent => (*pid, None, None),
+                Sight::Absent => {
+                    // Perhaps it has, perhaps it is a slip of the pen.
+                    crate::tell(&format!(
+                        "there is no process {pid}, which counts as its end"
+                    ));
+                    (*pid, None, None)
+                }
                 Sight::Unknown(why) => return Err(format!("process {pid}: {why}")),
             },
             Operand::Ident(ident) => match here.find(ident, None) {

@@ -222,6 +222,10 @@ impl Multiplexer for Herdr {
         "herdr"
     }
 
+    fn place(&self) -> String {
+        self.socket.display().to_string()
+    }
+
     /// The panes in one request, and one more for each: no list of herdr's has the process.
     fn panes(&self, deadline: Deadline) -> Result<Listing, Silence> {
         const LIST: &str = "pane.list";
