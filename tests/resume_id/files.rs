@@ -150,9 +150,11 @@ fn the_breaker_reads_the_history() {
         (&decision["action"], &decision["minted_by"]),
         (&json!("mint"), &json!("breaker"))
     );
-    // Before the first death there is no file.
+    // Before the first death there is no file, nor where its name is misspelt.
     let none = home.path("none");
-    let none = home.decision(A1, &["--history", none.to_str().unwrap()]);
+    let none = home.decide(A1, &["--history", none.to_str().unwrap()]);
+    assert!(said(&none).contains("none: there is no such file"));
+    let none = record(&none);
     assert_eq!(
         none["breaker"],
         json!({"failures": 0, "limit": 3, "last_exit": null})

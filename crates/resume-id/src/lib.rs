@@ -36,7 +36,7 @@ use std::time::{Duration, SystemTime};
 use agents::{Agent, Environment, Store, Table};
 use process::Here;
 use records::human::{Column, HumanView};
-use records::{Deadline, Failure, Output, Record, Status, files};
+use records::{Deadline, Failure, Output, Record, Status, files, say};
 use serde::Serialize;
 
 use args::Args;
@@ -410,8 +410,10 @@ fn read_history(args: &Args, agent: &Agent, session: &Session) -> Result<(Deaths
     let (Some(path), Some(id)) = (&args.history, &session.id) else {
         return Ok((Deaths::default(), 0));
     };
-    // Before the first death there need not be a file.
+    // Before the first death there need not be a file. With its name misspelt there never is one.
     if std::fs::symlink_metadata(path).is_err_and(|e| e.kind() == std::io::ErrorKind::NotFound) {
+        let name = path.display();
+        say!("--history {name}: there is no such file, which counts as no death so far");
         return Ok((Deaths::default(), 0));
     }
     let mut history = History::default();
