@@ -285,6 +285,17 @@ mod tests {
             ),
             (r#"{"args":["--session-id",null,"ID"]}"#, &[]),
             (r#"{"--session-id":"ID"}"#, &[]),
+            (r#"{"session_id":"ID"}"#, &[]),
+            (r#"{"cmd":"claude --resume ID"}"#, &[]),
+            (
+                r#"{"run":[{"argv":["x","--resume=ID"]}]}"#,
+                &["--resume ID"],
+            ),
+            (r#"["codex","resume","ID"]"#, &["resume ID"]),
+            (
+                r#"{"command":"sh","args":["-c","claude --resume ID"]}"#,
+                &["--resume ID"],
+            ),
             (r#"{"x":"[\"--session-id\",\"ID\"]"}"#, &[]),
             (r#"{"args":["-r","ID"]}"#, &[]),
             (r#"{"command":"claude","args":["-r","ID"]}"#, &["-r ID"]),
