@@ -17,7 +17,7 @@ pub fn parse(line: &[u8]) -> Option<Entry> {
     let mut before = Fields(line.get(..open)?);
     let mut fields = Fields(line.get(close + 1..)?);
 
-    let state = fields.next()?; // field 3
+    let state = fields.next()?.first().filter(|byte| byte.is_ascii())?; // field 3
     let ppid = fields.number()?;
     let pgid = fields.number()?;
     let sid = fields.number()?;
@@ -35,7 +35,7 @@ pub fn parse(line: &[u8]) -> Option<Entry> {
         sid,
         tty: u64::from(tty as u32),
         tpgid,
-        state: State(char::from(*state.first()?)),
+        state: State(char::from(*state)),
         threads,
         kernel_thread: flags & KERNEL_THREAD != 0,
         start: Start::Ticks(ticks),
@@ -127,6 +127,11 @@ mod tests {
             assert!(parse(&whole[..length]).is_none(), "took {length} bytes");
         }
         assert!(parse(b"4242 sleep S 1").is_none());
+        let state: Vec<u8> = whole
+            .iter()
+            .map(|&b| if b == b'S' { 0xff } else { b })
+            .collect();
+        assert!(parse(&state).is_none());
         assert!(parse(b"x (sleep) S 17 1 1 0 -1 0 1 2 3 4 5 6 7 8 20 0 3 0 9 1\n").is_none());
     }
 
