@@ -109,11 +109,10 @@ fn a_socket_has_an_owner_and_clients() {
     let other = sandbox.path("other.sock");
     let _listener = UnixListener::bind(&other).unwrap();
     let inside = scan(&sandbox, &["--socket", text(&other)]);
-    assert_eq!(
-        inside.classes()[0].1,
-        "self",
-        "this test, which is an ancestor"
-    );
+    // This test, which is an ancestor. What another thread of it has just forked has the listener
+    // too, until it executes its program.
+    let own = i32::try_from(std::process::id()).unwrap();
+    assert_eq!(inside.holder(own)["class"], "self");
     assert_eq!(scan(&sandbox, &["-e", "--socket", "/nowhere/x"]).code(), 1);
 }
 
