@@ -10,6 +10,7 @@ use std::sync::{Arc, Mutex};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
+use rustix::process::{WaitId, WaitIdOptions, waitid};
 use serde_json::Value;
 
 use crate::support::{Sandbox, lives, until};
@@ -141,13 +142,29 @@ impl Waiting {
         i32::try_from(self.child.id()).unwrap()
     }
 
+    /// Waits until it is a zombie, and says how long it was ready to run in its life and had no
+    /// processor to run on, proc_pid_schedstat(5).
+    fn until_dead(&self) -> Duration {
+        let pid = rustix::process::Pid::from_child(&self.child);
+        let dead = WaitIdOptions::EXITED | WaitIdOptions::NOWAIT;
+        waitid(WaitId::Pid(pid), dead).unwrap();
+        let said = std::fs::read_to_string(format!("/proc/{}/schedstat", self.pid()));
+        let queued = said.unwrap_or_default();
+        let queued = queued
+            .split(' ')
+            .nth(1)
+            .and_then(|nanos| nanos.parse().ok());
+        Duration::from_nanos(queued.unwrap_or_default())
+    }
+
     /// Waits for its end, and makes sure that nothing of it is left.
     #[track_caller]
     pub fn finish(mut self) -> Waited {
-        let status = self.child.wait().unwrap();
+        let queued = self.until_dead();
         let gone = Instant::now();
+        let status = self.child.wait().unwrap();
         let took = gone - self.started;
-        let noise = self.noise.stop() + self.birth.max(a_process()) * 2;
+        let noise = self.noise.stop() + self.birth.max(a_process()) * 2 + queued;
         let left = marked(&self.mark);
         assert!(left.is_empty(), "left behind: {left:?}");
         let texts: Vec<Vec<u8>> = self
