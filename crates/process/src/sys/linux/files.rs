@@ -3,6 +3,7 @@
 
 use std::collections::HashMap;
 use std::ffi::OsString;
+use std::io::Read as _;
 use std::os::unix::ffi::OsStringExt;
 use std::path::{Path, PathBuf};
 use std::{fs, io};
@@ -160,11 +161,42 @@ pub fn file_at(path: &Path) -> io::Result<(FileId, FileId)> {
 ///
 /// Those of reading the list.
 pub fn file_locks() -> io::Result<Vec<FileLock>> {
-    let text = fs::read("/proc/locks")?;
-    Ok(text
-        .split(|&byte| byte == b'\n')
-        .filter_map(|line| parse_lock(str::from_utf8(line).ok()?))
-        .collect())
+    let mut locks = Vec::new();
+    for _ in 0..READINGS {
+        let text = read_list("/proc/locks")?;
+        let before = locks.len();
+        for line in text.split(|&byte| byte == b'\n') {
+            let lock = str::from_utf8(line).ok().and_then(parse_lock);
+            locks.extend(lock.filter(|lock| !locks.contains(lock)));
+        }
+        if text.len() < PIECE || locks.len() == before {
+            break;
+        }
+    }
+    Ok(locks)
+}
+
+/// How often a list of more than one piece is read for entries that were passed over.
+const READINGS: usize = 4;
+
+/// The most that the kernel gives of a list in one read: what fits its own buffer.
+const PIECE: usize = 4096;
+
+/// Reads a list of the kernel's, which goes on at an entry's number from one read to the next: where
+/// an earlier one is gone by then, one is passed over. So the first read takes a whole piece; the
+/// standard library's first one takes 32 bytes.
+pub(super) fn read_list(path: &str) -> io::Result<Vec<u8>> {
+    let mut file = fs::File::open(path)?;
+    let mut text = Vec::new();
+    let mut piece = vec![0; 4 * PIECE];
+    loop {
+        match file.read(&mut piece) {
+            Ok(0) => return Ok(text),
+            Ok(length) => text.extend_from_slice(&piece[..length]),
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+            Err(error) => return Err(error),
+        }
+    }
 }
 
 /// `1: FLOCK  ADVISORY  WRITE 10256 fe:00:382078 0 EOF`; one that waits has `->` as second field.
@@ -273,6 +305,33 @@ pub fn kernel_path(path: &Path) -> io::Result<PathBuf> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_lock_is_seen_while_others_come_and_go() {
+        use std::sync::atomic::{AtomicBool, Ordering};
+        let dir = tempfile::tempdir().unwrap();
+        let file = |name: &str| fs::File::create(dir.path().join(name)).unwrap();
+        let others: Vec<fs::File> = (0..8).map(|n| file(&n.to_string())).collect();
+        let held = file("held");
+        held.lock().unwrap();
+        let (by_descriptor, _) = file_at(&dir.path().join("held")).unwrap();
+        let done = AtomicBool::new(false);
+        std::thread::scope(|scope| {
+            scope.spawn(|| {
+                while !done.load(Ordering::Relaxed) {
+                    others.iter().for_each(|other| other.lock().unwrap());
+                    others.iter().for_each(|other| other.unlock().unwrap());
+                }
+            });
+            let missed = (0..2000).filter(|_| {
+                let locks = file_locks().unwrap();
+                !locks.iter().any(|lock| lock.file == by_descriptor)
+            });
+            let missed = missed.count();
+            done.store(true, Ordering::Relaxed);
+            assert_eq!(missed, 0);
+        });
+    }
 
     #[test]
     fn an_open_file_is_told_by_device_and_inode() {

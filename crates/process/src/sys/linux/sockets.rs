@@ -1,6 +1,5 @@
 //! Who listens where: Unix sockets by the file they are bound to, TCP ports.
 
-use std::fs;
 use std::io;
 use std::os::fd::AsRawFd;
 use std::os::unix::ffi::OsStrExt;
@@ -10,7 +9,7 @@ use nix::sys::socket::{
     AddressFamily, MsgFlags, SockFlag, SockProtocol, SockType, recv, send, socket,
 };
 
-use super::files::file_at;
+use super::files::{file_at, read_list};
 use crate::files::SocketEnd;
 
 /// Netlink, netlink(7), sock_diag(7).
@@ -72,8 +71,9 @@ pub fn socket_ends(path: &Path) -> io::Result<Vec<SocketEnd>> {
 ///
 /// The kernel's table cannot be read.
 pub fn tcp_listeners(port: u16) -> io::Result<Vec<u64>> {
-    let mut inodes = parse_tcp(&fs::read_to_string("/proc/net/tcp")?, port);
-    match fs::read_to_string("/proc/net/tcp6") {
+    let table = |path| read_list(path).map(|table| String::from_utf8_lossy(&table).into_owned());
+    let mut inodes = parse_tcp(&table("/proc/net/tcp")?, port);
+    match table("/proc/net/tcp6") {
         Ok(table) => inodes.extend(parse_tcp(&table, port)),
         // A kernel without IPv6.
         Err(error) if error.kind() == io::ErrorKind::NotFound => {}
@@ -204,6 +204,7 @@ fn u16_at(bytes: &[u8], at: usize) -> Option<u16> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::fs;
     use std::os::unix::fs::MetadataExt;
     use std::os::unix::net::{UnixListener, UnixStream};
 
