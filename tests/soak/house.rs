@@ -141,10 +141,11 @@ pub fn descriptors(pid: &str) -> usize {
         .count()
 }
 
-/// The memory that a process has written and shares with nobody, in kB.
+/// The memory that a process has made its own, in kB. Not `Private_Dirty`: that counts the pages of
+/// a program that has just been linked, as long as they are not on the disk yet.
 pub fn memory(pid: &str) -> u64 {
     let text = std::fs::read_to_string(format!("/proc/{pid}/smaps_rollup")).unwrap();
-    let line = text.lines().find(|line| line.starts_with("Private_Dirty:"));
+    let line = text.lines().find(|line| line.starts_with("Anonymous:"));
     line.and_then(|line| line.split_whitespace().nth(1)?.parse().ok())
         .unwrap()
 }
