@@ -150,13 +150,20 @@ fn without_a_watch_it_is_looked_for_and_said_once() {
     let tool = env!("CARGO_BIN_EXE_eventwait");
     let script = format!(
         "echo 0 > /proc/sys/user/max_inotify_instances && \
-         (sleep 0.2; touch p) & exec {tool} --summary --path p --timeout 20"
+         exec {tool} --summary --path p --timeout 20 --ack-line armed"
     );
-    let output = std::process::Command::new("unshare")
+    let mut waiting = std::process::Command::new("unshare")
         .args(["-Ur", "bash", "-c", &script])
         .current_dir(sandbox.path(""))
-        .output()
+        .stdout(std::process::Stdio::piped())
+        .stderr(std::process::Stdio::piped())
+        .spawn()
         .unwrap();
+    let mut armed = [0; 6];
+    let stdout = waiting.stdout.as_mut().unwrap();
+    std::io::Read::read_exact(stdout, &mut armed).unwrap();
+    fs::write(sandbox.path("p"), "").unwrap();
+    let output = waiting.wait_with_output().unwrap();
     let said = String::from_utf8_lossy(&output.stderr);
     assert_eq!(output.status.code(), Some(0), "{said}");
     assert_eq!(said.matches("no notice of changes").count(), 1, "{said}");

@@ -161,6 +161,9 @@ impl Intake {
         match self.filter.judge(line) {
             Verdict::Match => {
                 self.counts.matched += 1;
+                if self.is_quiet() {
+                    self.sink.say_nothing();
+                }
                 if let Some(text) = shown(&self.form, line) {
                     self.sink.put(&text, Some(mark));
                 }

@@ -96,9 +96,8 @@ fn run(args: Args, started: Instant) -> Result<Status, Failure> {
     let timeout = args.timeout.unwrap_or_default();
     // Files may be on a mount that hangs, too.
     let leaving = Arc::new(AtomicBool::new(false));
-    if let Leave::With(status) = end::leave(End::Deadline, args.all, false, &args.exit_code) {
-        end_at_last(started, timeout, status, &leaving);
-    }
+    let said = Arc::new(AtomicBool::new(false));
+    end_at_last(&args, started, timeout, &leaving, &said);
     // Caught from the beginning: even a signal that comes at once ends with a summary.
     let interrupts = Interrupts::catch(&ENDING)?;
     let summary_file = args.summary.as_ref().and_then(Option::as_ref);
@@ -130,7 +129,7 @@ fn run(args: Args, started: Instant) -> Result<Status, Failure> {
             &args.output,
             wanted,
             args.ack_line.clone(),
-            Sink::new()?,
+            Sink::new(said)?,
         ),
         interrupts,
         started,
@@ -345,13 +344,24 @@ fn takes_more(limit: Duration) -> bool {
 
 /// Ends the process shortly after its deadline if it has not ended by then, whatever it is stuck
 /// in: room on stderr that another writer took first, a file server that does not answer.
-fn end_at_last(started: Instant, timeout: Duration, status: Status, leaving: &Arc<AtomicBool>) {
-    let leaving = Arc::clone(leaving);
+fn end_at_last(
+    args: &Args,
+    started: Instant,
+    timeout: Duration,
+    leaving: &Arc<AtomicBool>,
+    said: &Arc<AtomicBool>,
+) {
+    let (leaving, said) = (Arc::clone(leaving), Arc::clone(said));
+    let (all, codes) = (args.all, args.exit_code.clone());
     let watchdog = move || {
         let left = timeout.saturating_sub(started.elapsed());
         // From now on, where nothing is left: one look is always wanted.
         std::thread::sleep(left.saturating_add(AT_LAST));
-        if !leaving.load(Ordering::SeqCst) {
+        if leaving.load(Ordering::SeqCst) {
+            return;
+        }
+        let said = said.load(Ordering::SeqCst);
+        if let Leave::With(status) = end::leave(End::Deadline, all, said, &codes) {
             std::process::exit(status.code().into());
         }
     };

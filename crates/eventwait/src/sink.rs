@@ -14,6 +14,7 @@
 use std::io::{self, Write};
 use std::os::fd::{AsFd, BorrowedFd};
 use std::os::unix::net::UnixStream;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
@@ -90,6 +91,7 @@ struct Line {
 struct Shared {
     state: Mutex<State>,
     changed: Condvar,
+    said: Arc<AtomicBool>,
 }
 
 #[derive(Default)]
@@ -112,20 +114,29 @@ struct Rest {
 }
 
 impl Sink {
-    /// Nothing printed yet, and no thread either: that comes with the first line.
+    /// Nothing printed yet, and no thread either: that comes with the first line. `said` tells when
+    /// a line that counts has been written.
     ///
     /// # Errors
     /// No descriptor is left.
-    pub fn new() -> io::Result<Sink> {
+    pub fn new(said: Arc<AtomicBool>) -> io::Result<Sink> {
         let (wake, writer) = UnixStream::pair()?;
         wake.set_nonblocking(true)?;
         writer.set_nonblocking(true)?;
         Ok(Sink {
             pending: Lines::default(),
-            shared: Arc::default(),
+            shared: Arc::new(Shared {
+                said,
+                ..Shared::default()
+            }),
             wake,
             writer: Some(writer),
         })
+    }
+
+    /// Something that counts was not to be printed, and so has been said.
+    pub fn say_nothing(&self) {
+        self.shared.said.store(true, Ordering::SeqCst);
     }
 
     /// Takes a line, which has no newline. It is on its way with the next [`Sink::hand_over`].
@@ -304,9 +315,15 @@ fn write_hand(
             }
             state.in_flight = true;
         }
+        let counted = hand.rest().lines;
         let written = rustix::io::write(stdout, hand.portion(max));
         match written {
-            Ok(length) => hand.written(length),
+            Ok(length) => {
+                hand.written(length);
+                if hand.rest().lines < counted {
+                    shared.said.store(true, Ordering::SeqCst);
+                }
+            }
             // Whoever shares the descriptor has made it non-blocking, and has taken the room.
             Err(Errno::AGAIN) => std::thread::sleep(Duration::from_millis(1)),
             Err(Errno::INTR) => {}
