@@ -22,6 +22,8 @@ impl Tmux {
         let tmux = Tmux { sandbox, socket };
         tmux.run(&["new-session", "-d", "-s", "main", "cat"]);
         tmux.run(&["set-option", "-g", "remain-on-exit", "on"]);
+        // A window's name follows what runs in it, half a second later, and that is an event.
+        tmux.run(&["set-option", "-wg", "automatic-rename", "off"]);
         tmux
     }
 
