@@ -18,6 +18,7 @@
 //! | [`Watch`] | notice of changes to files and directories |
 //! | [`helper`] | a command of ours that can neither hang nor stay behind |
 //! | [`Interrupts`] | the signals that ask a tool to end |
+//! | [`main!`] | where a tool begins |
 //!
 //! Platforms differ in `sys` alone, which is also the only place with `unsafe`.
 
