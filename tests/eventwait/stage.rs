@@ -227,10 +227,11 @@ impl Waited {
         self
     }
 
-    /// How long after its start it said its last word; where it said none, when it was gone.
+    /// How long after its start it said its last word; where it said none, what is known is when it
+    /// was gone, and how much of that may have been the kernel's.
     fn own_end(&self) -> Duration {
         let said = self.summary["took_ms"].as_u64();
-        said.map_or(self.took, Duration::from_millis)
+        said.map_or(self.took.saturating_sub(TAKEN_DOWN), Duration::from_millis)
     }
 
     /// Asserts that it was gone this long after a moment, plus what the machine was late with.

@@ -1,7 +1,7 @@
 //! What a JSON argument says: the sessions it carries, and the directory, environment and command
 //! that a wrapper was told to start its agent with.
 
-use std::collections::BTreeMap;
+use std::collections::HashMap;
 
 use agents::signs::Signs;
 use serde::de::IgnoredAny;
@@ -24,7 +24,7 @@ pub struct Argument {
     /// The string under `cwd` at the top.
     pub cwd: Option<Vec<u8>>,
     /// The strings under `env` at the top.
-    pub env: BTreeMap<Vec<u8>, Vec<u8>>,
+    pub env: HashMap<Vec<u8>, Vec<u8>>,
     /// The strings under `command` and its like, at any depth.
     pub commands: Vec<Vec<u8>>,
     /// The strings that are elements of each array, in their order; what is no string is empty.
@@ -338,7 +338,8 @@ mod tests {
         let json = Argument::parse(text.as_bytes()).unwrap();
         assert_eq!(json.cwd.as_deref(), Some(&b"/w/app"[..]));
         assert_eq!(json.commands, [b"claude"]);
-        let names: Vec<_> = json.env.keys().map(Vec::as_slice).collect();
+        let mut names: Vec<_> = json.env.keys().map(Vec::as_slice).collect();
+        names.sort_unstable();
         assert_eq!(names, [&b"NAME"[..], b"X", b"cwd"]);
         assert_eq!(json.env[&b"NAME"[..]], b"main");
     }
