@@ -4,7 +4,7 @@ use std::io::{BufRead, BufReader, Read, Write};
 use std::os::unix::net::{UnixListener, UnixStream};
 use std::thread::JoinHandle;
 
-use crate::stage::{Waiting, command, ms, start, wait};
+use crate::stage::{AFTER, Waiting, command, ms, start, wait};
 use crate::support::Sandbox;
 
 /// A server for one connection.
@@ -233,9 +233,8 @@ fn a_dead_process_is_not_waited_for_in_vain() {
     let ends: Vec<_> = waits.into_iter().map(finish).collect();
     for end in ends {
         let waited = end.join().unwrap();
-        // Long before the deadline. How long the kernel takes for the ends of processes is its own.
         waited
             .ended(1, "process_ended")
-            .gone_after(killed, ms(5000));
+            .gone_after(killed, ms(100) + AFTER);
     }
 }
