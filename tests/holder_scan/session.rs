@@ -393,6 +393,27 @@ fn an_agent_in_the_background_of_the_calling_script_is_not_hidden() {
 }
 
 #[test]
+fn a_command_of_the_callers_pipeline_is_its_own_family() {
+    let sandbox = Sandbox::new();
+    let id = new_id();
+    // What feeds it, and what reads from it; each may not yet be what it will be.
+    for line in [
+        "(exec -a claude sh -c 'while echo; do :; done' x --resume \"$ID\") | \
+         holder-scan --include-self --session-id \"$ID\"",
+        "holder-scan --include-self --session-id \"$ID\" | \
+         (exec -a claude sh -c 'cat >out; :' x --resume \"$ID\"); cat out",
+    ] {
+        until("the agent is seen", || {
+            let mut command = sandbox.bash(line);
+            let held = Scanned::of(command.env("ID", &id).output().unwrap());
+            let is_self = |(_, class): &(i32, &str)| *class == "self";
+            assert_eq!(held.verdict(), "free", "{line}");
+            held.classes().first().is_some_and(is_self)
+        });
+    }
+}
+
+#[test]
 fn own_by_record() {
     let sandbox = Sandbox::new();
     let id = new_id();

@@ -6,7 +6,7 @@ use std::io;
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use process::{Entry, Here, Pid, Reader, Sight, Table, own_family, terminal_name};
+use process::{Entry, Family, Here, Pid, Reader, Sight, Table, terminal_name};
 use records::Deadline;
 
 use crate::glance::{Glance, Glancer};
@@ -20,6 +20,10 @@ use crate::targets::Targets;
 
 /// How often the list of processes is read again for new ones.
 const ROUNDS: usize = 3;
+
+/// Up to which part of all processes the children of each are asked for, rather than the parent of
+/// everybody.
+const FEW: usize = 8;
 
 /// How often a process that changes while it is read is read again.
 const TRIES: usize = 4;
@@ -68,8 +72,8 @@ pub fn scan(here: &Here, request: &Request<'_>) -> (Snapshot, Look) {
         glances: HashMap::new(),
         stores: Arc::default(),
         rows: HashMap::new(),
-        family: HashSet::new(),
-        ancestors: HashSet::new(),
+        family: Family::default(),
+        relatives: HashSet::new(),
     };
     scan.run();
     scan.finish()
@@ -84,8 +88,9 @@ struct Scan<'a> {
     glances: HashMap<Pid, Glance>,
     stores: Arc<Stores>,
     rows: HashMap<Pid, Row>,
-    family: HashSet<Pid>,
-    ancestors: HashSet<Pid>,
+    family: Family,
+    /// Whose rows are of the caller's family.
+    relatives: HashSet<Pid>,
 }
 
 impl Scan<'_> {
@@ -229,13 +234,12 @@ impl Scan<'_> {
     fn collect(&mut self, candidates: &HashSet<Pid>) {
         let table = match self.request.scope {
             Scope::All => Table::read(&mut self.reader),
-            _ => Table::around(&mut self.reader, candidates.iter().copied()),
+            _ => Ok(Table::around(&mut self.reader, candidates.iter().copied())),
         };
         let Some(mut table) = self.had(table) else {
             return;
         };
-        self.family.extend(own_family(&table, &mut self.reader));
-        self.ancestors.extend(table.ancestors(Pid::own()));
+        self.family = Family::of(&table, &mut self.reader);
         let mut roots: HashSet<Pid> = candidates.clone();
         for &pid in candidates {
             self.add_row(pid, &table);
@@ -255,17 +259,12 @@ impl Scan<'_> {
         if self.request.scope == Scope::All {
             return;
         }
+        // The most expensive part of a scan is made small where next to nothing is there.
         let roots: Vec<Pid> = roots.into_iter().collect();
-        // The most expensive part of a scan is left away where nothing can come of it.
-        if roots.iter().all(|&root| self.reader.is_childless(root)) {
+        let most = self.glances.len() / FEW;
+        let added = table.add_descendants(&mut self.reader, &roots, most);
+        if self.had(added).is_none() {
             return;
-        }
-        if table.is_part() {
-            let whole = Table::read(&mut self.reader);
-            match self.had(whole) {
-                Some(whole) => table = whole,
-                None => return,
-            }
         }
         for below in table.descendants(&roots) {
             self.add_row(below, &table);
@@ -283,7 +282,11 @@ impl Scan<'_> {
 
     /// Whether a process above a candidate may be what the candidate is judged by.
     fn may_be_root(&self, pid: Pid) -> bool {
-        let Some(row) = self.rows.get(&pid).filter(|_| !self.family.contains(&pid)) else {
+        let Some(row) = self
+            .rows
+            .get(&pid)
+            .filter(|_| !self.relatives.contains(&pid))
+        else {
             return false;
         };
         let argv = row.argv.as_deref().unwrap_or_default();
@@ -295,11 +298,15 @@ impl Scan<'_> {
     }
 
     fn add_row(&mut self, pid: Pid, table: &Table) {
-        if self.rows.contains_key(&pid) || table.get(pid).is_none_or(|entry| entry.kernel_thread) {
+        let entry = table.get(pid).filter(|entry| !entry.kernel_thread);
+        let Some(entry) = entry.filter(|_| !self.rows.contains_key(&pid)) else {
             return;
-        }
+        };
         if let Some(row) = self.read_row(pid) {
             self.rows.insert(pid, row);
+            if self.family.has(entry, &mut self.reader) {
+                self.relatives.insert(pid);
+            }
         }
     }
 
@@ -412,8 +419,8 @@ impl Scan<'_> {
         Row::sort(&mut rows);
         let snapshot = Snapshot {
             rows,
-            family: self.family,
-            ancestors: self.ancestors,
+            ancestors: self.family.ancestors().iter().copied().collect(),
+            family: self.relatives,
             caller_uid: Some(nix::unistd::geteuid().as_raw()),
         };
         (snapshot, self.look)

@@ -9,7 +9,7 @@
 //! | [`Here`] | this machine: the identity of a pid, and what became of a recorded process |
 //! | [`Handle`], [`wait`] | a process that is held, signalled and waited for through its handle |
 //! | [`Reader`], [`Entry`], [`Table`] | the process table, a process at a time and as a whole |
-//! | [`own_family`] | who must never be signalled by us |
+//! | [`Family`], [`own_family`] | who must never be signalled by us |
 //! | [`end`](mod@end) | the sequence that ends processes, and comes back when they are dead |
 //! | [`Launch`] | a command as the leader of a session of its own, with proof |
 //! | [`become_command`], [`Exit`] | becoming another program, and how one ended |
@@ -70,7 +70,7 @@ pub use sys::{
     file_locks, hang_up, kernel_path, peer, socket_ends, start, tcp_listeners, terminal_called,
     terminal_name,
 };
-pub use table::{Table, own_family};
+pub use table::{Family, Table, own_family};
 
 // What reads the kernel's texts, for the fuzz targets.
 #[cfg(all(fuzzing, target_os = "linux"))]

@@ -44,17 +44,9 @@ impl Table {
             .collect())
     }
 
-    /// Reads `pids` and the caller, with the ancestors of each, which is enough to tell lineages and
-    /// the caller's [`own_family`]: the whole table where the caller is in a pipeline, and otherwise
-    /// a few of thousands of entries.
-    ///
-    /// # Errors
-    ///
-    /// As [`Table::read`].
-    pub fn around(reader: &mut Reader, pids: impl IntoIterator<Item = Pid>) -> io::Result<Table> {
-        if !pipeline_ends(reader).is_empty() {
-            return Table::read(reader);
-        }
+    /// Reads `pids` and the caller, with the ancestors of each: a few of thousands of entries, which
+    /// are enough to tell lineages.
+    pub fn around(reader: &mut Reader, pids: impl IntoIterator<Item = Pid>) -> Table {
         let mut seen = HashSet::new();
         let mut entries = Vec::new();
         for pid in pids.into_iter().chain([Pid::own()]) {
@@ -67,12 +59,64 @@ impl Table {
         }
         let mut table: Table = entries.into_iter().collect();
         table.is_part = true;
+        table
+    }
+
+    /// Reads as much as tells the caller's [`own_family`].
+    ///
+    /// # Errors
+    ///
+    /// As [`Table::read`].
+    pub fn around_own_family(reader: &mut Reader) -> io::Result<Table> {
+        let mut table = Table::around(reader, []);
+        if pipeline_ends(reader).is_empty() {
+            return Ok(table);
+        }
+        let parent = table.ancestors(Pid::own()).first().copied();
+        match parent.and_then(|parent| reader.children(parent)) {
+            Some(siblings) => table.add(reader, &siblings),
+            None => table = Table::read(reader)?,
+        }
         Ok(table)
     }
 
-    /// Whether it was not read as a whole, so that it tells no descendants.
-    pub fn is_part(&self) -> bool {
-        self.is_part
+    /// Adds the descendants of `roots` to a part of the table. What the kernel says of the children
+    /// of one process costs more than an entry: after `most` processes, and where it does not say it
+    /// for certain, the whole table is read instead.
+    ///
+    /// # Errors
+    ///
+    /// As [`Table::read`].
+    pub fn add_descendants(
+        &mut self,
+        reader: &mut Reader,
+        roots: &[Pid],
+        most: usize,
+    ) -> io::Result<()> {
+        let mut seen: HashSet<Pid> = roots.iter().copied().collect();
+        let mut parents = roots.to_vec();
+        while self.is_part && !parents.is_empty() {
+            let mut below = Vec::new();
+            for &parent in &parents {
+                let children = reader.children(parent).filter(|_| seen.len() <= most);
+                let Some(children) = children else {
+                    *self = Table::read(reader)?;
+                    return Ok(());
+                };
+                below.extend(children.into_iter().filter(|&child| seen.insert(child)));
+            }
+            self.add(reader, &below);
+            parents = below;
+        }
+        Ok(())
+    }
+
+    /// Adds the entries of those of `pids` that it has not.
+    fn add(&mut self, reader: &mut Reader, pids: &[Pid]) {
+        let missing = pids.iter().filter(|&&pid| self.get(pid).is_none());
+        let read: Vec<Entry> = missing.filter_map(|&pid| reader.entry(pid).ok()).collect();
+        self.entries.extend(read);
+        self.entries.sort_by_key(|entry| entry.pid);
     }
 
     /// All processes, by number.
@@ -138,25 +182,52 @@ impl Table {
 /// Process group and session play no part: in a script they are the script's, with everything that
 /// it has started.
 pub fn own_family(table: &Table, reader: &mut Reader) -> HashSet<Pid> {
-    let own = Pid::own();
-    let mut family: HashSet<Pid> = table.ancestors(own).into_iter().collect();
-    let parent = table.get(own).map(|entry| entry.ppid);
-    let ends = pipeline_ends(reader);
-    let siblings = table
-        .entries()
-        .iter()
-        .filter(|entry| Some(entry.ppid) == parent);
-    for sibling in siblings.filter(|_| !ends.is_empty()) {
-        let open = reader.pipe_ends(sibling.pid).unwrap_or_default();
-        if open
-            .iter()
-            .any(|theirs| ends.iter().any(|ours| ours.is_joined_with(theirs)))
-        {
-            family.insert(sibling.pid);
+    let family = Family::of(table, reader);
+    let mut members: HashSet<Pid> = family.line.iter().copied().collect();
+    let entries = table.entries().iter();
+    let found = entries.filter(|entry| family.has(entry, reader));
+    members.extend(found.map(|entry| entry.pid));
+    members
+}
+
+/// The [`own_family`] of the caller, of which a process is asked whether it belongs to it: to look
+/// at the pipes of all siblings costs much where they are many.
+#[derive(Debug, Default)]
+pub struct Family {
+    /// The caller and its ancestors, from the parent on.
+    line: Vec<Pid>,
+    ends: Vec<PipeEnd>,
+}
+
+impl Family {
+    /// The family of the caller, whose ancestors `table` has.
+    pub fn of(table: &Table, reader: &mut Reader) -> Family {
+        let mut line = table.ancestors(Pid::own());
+        line.push(Pid::own());
+        Family {
+            line,
+            ends: pipeline_ends(reader),
         }
     }
-    family.insert(own);
-    family
+
+    /// The caller's ancestors, the nearest first.
+    pub fn ancestors(&self) -> &[Pid] {
+        self.line.split_last().map_or(&[], |(_, above)| above)
+    }
+
+    /// Whether the process of `entry` belongs to it.
+    pub fn has(&self, entry: &Entry, reader: &mut Reader) -> bool {
+        if self.line.contains(&entry.pid) {
+            return true;
+        }
+        let parent = self.ancestors().first().map(|parent| parent.get());
+        if self.ends.is_empty() || parent != Some(entry.ppid) {
+            return false;
+        }
+        let open = reader.pipe_ends(entry.pid).unwrap_or_default();
+        open.iter()
+            .any(|theirs| self.ends.iter().any(|ours| ours.is_joined_with(theirs)))
+    }
 }
 
 /// The ends by which the caller would be in a pipeline: its stdin and its stdout, where they are

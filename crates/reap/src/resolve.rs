@@ -46,7 +46,7 @@ impl Family {
     /// Who they are now. Where the table cannot be read nobody is known, and nobody will be ended.
     pub fn now() -> Family {
         let mut reader = Reader::new();
-        let Ok(table) = Table::around(&mut reader, []) else {
+        let Ok(table) = Table::around_own_family(&mut reader) else {
             return Family::default();
         };
         let family = own_family(&table, &mut reader).into_iter();

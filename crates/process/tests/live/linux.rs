@@ -1,13 +1,15 @@
 //! What is a process, and which one, by what Linux says of it.
 
 use std::fs;
+use std::io::{BufRead as _, BufReader, Write as _};
 use std::path::Path;
 use std::process::{Command, Stdio};
+use std::time::Instant;
 
 use process::{Comparison, Here, Identity, LstartIdentity, Pid, Reader, Sight, Standing, State};
 
 use crate::inside::copy_program;
-use crate::support::{Sub, ident, sleeper};
+use crate::support::{PATIENCE, Sub, ident, sleeper, until};
 
 #[test]
 fn a_thread_id_is_no_pid() {
@@ -32,6 +34,79 @@ fn a_thread_id_is_no_pid() {
     assert!(!Reader::new().pids().unwrap().contains(&tid));
     drop(release);
     thread.join().unwrap();
+}
+
+#[test]
+fn a_child_of_any_thread_is_a_child() {
+    let of_this = sleeper();
+    let of_another = std::thread::spawn(sleeper).join().unwrap();
+    let (tell, told) = std::sync::mpsc::channel();
+    let (release, released) = std::sync::mpsc::channel::<()>();
+    let thread = std::thread::spawn(move || {
+        tell.send(sleeper()).unwrap();
+        let _ = released.recv();
+    });
+    let of_a_living_one = told.recv().unwrap();
+    let mut reader = Reader::new();
+    // Other tests start and end theirs meanwhile.
+    let mut children = None;
+    until("no change while they are listed", || {
+        children = reader.children(Pid::own());
+        children.is_some()
+    });
+    let children = children.unwrap();
+    for child in [&of_this, &of_another, &of_a_living_one] {
+        assert!(children.contains(&child.pid()), "{children:?}");
+    }
+    assert_eq!(reader.children(of_this.pid()), Some(Vec::new()));
+    drop(release);
+    thread.join().unwrap();
+}
+
+/// The kernel goes on in its list of children where it was, by their number, when an earlier one is
+/// gone meanwhile.
+#[test]
+fn no_child_is_left_out_while_earlier_ones_go() {
+    const EACH: usize = 300;
+    // The first children go one by one, each at a byte; the later ones stay until the end.
+    let script = format!(
+        "for each in {{1..{EACH}}}; do (read -rn1) <&0 & done
+         for each in {{1..{EACH}}}; do (read -r) <&2 & echo $!; done
+         while :; do wait -n; done"
+    );
+    let (until_the_end, _end) = std::io::pipe().unwrap();
+    let mut shell = Sub::start(
+        Command::new("bash")
+            .args(["-c", &script])
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .stderr(until_the_end),
+    );
+    let said = BufReader::new(shell.stdout.take().unwrap());
+    let staying: Vec<Pid> = said
+        .lines()
+        .take(EACH)
+        .map(|line| Pid::new(line.unwrap().parse().unwrap()).unwrap())
+        .collect();
+    let parent = shell.pid();
+    let mut input = shell.stdin.take().unwrap();
+    let mut reader = Reader::new();
+    let deadline = Instant::now() + PATIENCE;
+    for gone in 1..=EACH {
+        input.write_all(b"x").unwrap();
+        // Without a pause: one is to go while they are listed.
+        loop {
+            assert!(Instant::now() < deadline, "none is gone");
+            let Some(children) = reader.children(parent) else {
+                continue;
+            };
+            let missing = staying.iter().filter(|pid| !children.contains(pid));
+            assert_eq!(missing.count(), 0, "of {}", children.len());
+            if children.len() <= 2 * EACH - gone {
+                break;
+            }
+        }
+    }
 }
 
 #[test]

@@ -24,6 +24,9 @@ use crate::pid::Pid;
 const EXEC_LOOKS: usize = 250;
 const EXEC_PAUSE: Duration = Duration::from_millis(1);
 
+/// How often the children of a process are listed again, while they come and go.
+const LISTINGS: usize = 4;
+
 /// The least room for a read. Some files of `/proc` come in pages.
 const MIN_READ: usize = 4096;
 
@@ -107,16 +110,31 @@ impl Reader {
         })
     }
 
-    /// Whether it has no children for certain: each of its threads has an empty list of them,
-    /// proc_tid_children(5). A list that is not empty may miss some, and a kernel may have none.
-    pub fn is_childless(&mut self, pid: Pid) -> bool {
-        let Ok(tasks) = fs::read_dir(format!("{}/{pid}/task", self.root)) else {
-            return false;
-        };
-        tasks.into_iter().all(|task| {
-            task.and_then(|task| fs::read(task.path().join("children")))
-                .is_ok_and(|children| children.is_empty())
-        })
+    /// Its children, in no order, where the kernel says them for certain, proc_tid_children(5). Not
+    /// every kernel does.
+    pub fn children(&mut self, pid: Pid) -> Option<Vec<Pid>> {
+        let mut said = self.children_lists(pid)?;
+        for _ in 0..LISTINGS {
+            let again = self.children_lists(pid)?;
+            if again == said {
+                let words = said.split(|&byte| byte == b' ');
+                let number = |word: &[u8]| str::from_utf8(word).ok()?.parse().ok();
+                return Some(words.filter_map(number).filter_map(Pid::new).collect());
+            }
+            said = again;
+        }
+        None
+    }
+
+    /// The kernel's lists of the children of all its threads, as one. A list goes on at a number:
+    /// when one that it has named is gone, the next one is left out. Two readings that are the same
+    /// are complete, since one that was gone in the middle of the first is not in the second.
+    fn children_lists(&mut self, pid: Pid) -> Option<Vec<u8>> {
+        let mut lists = Vec::new();
+        for task in fs::read_dir(format!("{}/{pid}/task", self.root)).ok()? {
+            lists.extend(fs::read(task.ok()?.path().join("children")).ok()?);
+        }
+        Some(lists)
     }
 
     /// Its whole argument list, as the kernel has it, however long. Empty for a zombie and for a

@@ -139,9 +139,10 @@ impl Reader {
         Ok(found)
     }
 
-    /// Whether it has no children for certain, which only the whole table tells here: never.
-    pub fn is_childless(&mut self, _pid: Pid) -> bool {
-        false
+    /// Its children, where the kernel says them for certain, which here only the whole table does:
+    /// never.
+    pub fn children(&mut self, _pid: Pid) -> Option<Vec<Pid>> {
+        None
     }
 
     /// Those of its open descriptors that are ends of pipes without a name.
