@@ -16,6 +16,7 @@ use crate::breaker::Policy;
 /// terminal, and detach returns when that is proved, the command has been executed and, if asked,
 /// it is ready. Its record is printed; nothing of the caller's is left open in it.
 #[derive(Clone, Debug, clap::Parser)]
+#[group(skip)]
 #[command(
     version,
     override_usage = "detach [OPTIONS] [--] COMMAND [ARG]...\n       \

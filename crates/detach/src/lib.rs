@@ -37,7 +37,7 @@ mod start;
 mod status;
 mod sweep;
 
-use std::ffi::OsString;
+use std::ffi::OsStr;
 use std::time::Instant;
 
 use clap::CommandFactory;
@@ -76,7 +76,7 @@ const HUMAN: HumanView = &[(
 )];
 
 /// The tool's `main`.
-pub fn main(words: Vec<OsString>) -> u8 {
+pub fn main(words: Vec<&'static OsStr>) -> u8 {
     tool::main("detach", words, run)
 }
 

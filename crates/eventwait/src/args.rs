@@ -19,6 +19,7 @@ use crate::source::follow::From;
 /// happens in between is not lost. At the deadline the wait is over, whatever the source, the
 /// reader of standard output or a helper does.
 #[derive(Debug, clap::Parser)]
+#[group(skip)]
 #[command(
     version,
     override_usage = "eventwait SOURCE [FILTER]... --timeout DURATION [OPTIONS]",

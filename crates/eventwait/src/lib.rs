@@ -34,7 +34,7 @@ pub mod fuzzing {
     pub use crate::split::{Piece, Splitter};
 }
 
-use std::ffi::OsString;
+use std::ffi::OsStr;
 use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -75,7 +75,7 @@ const AT_LAST: Duration = Duration::from_millis(90);
 const LAST_WORDS: Duration = Duration::from_millis(20);
 
 /// The tool's `main`.
-pub fn main(words: Vec<OsString>) -> u8 {
+pub fn main(words: Vec<&'static OsStr>) -> u8 {
     // Reading the command line is in the time that a wait may take: a regular expression can be
     // large.
     let started = Instant::now();

@@ -1,6 +1,6 @@
 //! The command line.
 
-use std::ffi::OsString;
+use std::ffi::{OsStr, OsString};
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -10,6 +10,7 @@ use crate::id::SessionId;
 
 /// List the live processes that hold a session id, a file or a socket
 #[derive(Clone, Debug, clap::Parser)]
+#[group(skip)]
 #[command(
     name = "holder-scan",
     version,
@@ -60,6 +61,7 @@ pub struct Args {
 
 /// What is asked for. Of several, any.
 #[derive(Clone, Debug, Default, clap::Args)]
+#[group(skip)]
 #[command(next_help_heading = "What (at least one, each as often as wanted)")]
 pub struct WhatArgs {
     /// The session of a coding agent
@@ -113,6 +115,7 @@ pub struct WhatArgs {
 
 /// What makes a holder the caller's own. All that are given must be confirmed.
 #[derive(Clone, Debug, Default, clap::Args)]
+#[group(skip)]
 #[command(next_help_heading = "Own")]
 pub struct OwnArgs {
     /// The program, or the script it runs: whole, or the last part of its path
@@ -149,6 +152,7 @@ pub struct OwnArgs {
 
 /// Where the process table comes from, and goes to.
 #[derive(Clone, Debug, Default, clap::Args)]
+#[group(skip)]
 #[command(next_help_heading = "Tables")]
 pub struct SourceArgs {
     /// Join these rows (session_id, ident or pid) with the live processes
@@ -171,6 +175,36 @@ pub struct Variable {
     pub name: String,
     /// The value.
     pub value: String,
+}
+
+/// Takes the ids out of a command line that directly follow its first one, and gives both: a thousand
+/// of them cost as much to read as a whole scan otherwise. Where the first is in the place of an
+/// option, those are as well.
+pub fn apart(words: &[&'static OsStr]) -> (Vec<&'static OsStr>, Vec<SessionId>) {
+    let first = (0..words.len()).find_map(|at| next_id(&words[at..]));
+    let mut rest = first.map_or(&words[words.len()..], |(_, rest)| rest);
+    let before = &words[..words.len() - rest.len()];
+    let mut ids = Vec::with_capacity(rest.len() / 2);
+    while let Some((id, after)) = next_id(rest) {
+        let Ok(id) = SessionId::of(id.into()) else {
+            break;
+        };
+        ids.push(id);
+        rest = after;
+    }
+    ([before, rest].concat(), ids)
+}
+
+/// The id that `words` begin with, as an option, and the words behind it.
+fn next_id<'w>(words: &'w [&'static OsStr]) -> Option<(&'static str, &'w [&'static OsStr])> {
+    let (option, after) = words.split_first()?;
+    let option = option.to_str()?.strip_prefix("--session-id")?;
+    if option.is_empty() {
+        let (id, after) = after.split_first()?;
+        let id = id.to_str().filter(|id| !id.starts_with('-'))?;
+        return Some((id, after));
+    }
+    Some((option.strip_prefix('=')?, after))
 }
 
 fn variable(text: &str) -> Result<Variable, String> {
@@ -210,6 +244,13 @@ impl OwnArgs {
 }
 
 impl WhatArgs {
+    /// Adds ids that followed the first one.
+    pub fn add(&mut self, following: Vec<SessionId>) {
+        let later = self.session_id.split_off(self.session_id.len().min(1));
+        self.session_id.extend(following);
+        self.session_id.extend(later);
+    }
+
     /// Whether files are named, which have to be looked up.
     pub fn names_files(&self) -> bool {
         let paths = [
@@ -301,5 +342,59 @@ impl Args {
             return Err("a path is not empty".to_owned());
         }
         Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::Parser as _;
+
+    use super::*;
+
+    fn asked(line: &'static str) -> Result<Vec<String>, clap::Error> {
+        let words: Vec<&OsStr> = line.split(' ').map(OsStr::new).collect();
+        let (words, following) = apart(&words);
+        let mut args = Args::try_parse_from(words)?;
+        args.what.add(following);
+        let ids = args.what.session_id.iter();
+        Ok(ids.map(|id| id.as_str().to_owned()).collect())
+    }
+
+    #[test]
+    fn ids_in_a_row_are_read_as_all_others_are() {
+        let lines = [
+            "holder-scan",
+            "holder-scan --session-id",
+            "holder-scan --session-id a",
+            "holder-scan --session-id a --session-id",
+            "holder-scan --session-id a --session-id b --session-id c",
+            "holder-scan --session-id a -e --session-id b --session-id c",
+            "holder-scan --session-id a --session-id b -e --session-id c",
+            "holder-scan --session-id a --session-id=b --session-id c",
+            "holder-scan --session-id=a --session-id b --session-id c",
+            "holder-scan --session-id=a --session-id=-b --session-id= --session-id=c",
+            "holder-scan --session-id=a --session-ids=b --session-id c",
+            "holder-scan --session-id=a=b --session-id==c --session-id=d",
+            "holder-scan --session-id a --session-id -e --session-id c",
+            "holder-scan --session-id a --session-id  --session-id c",
+            "holder-scan --session-id --session-id a",
+            "holder-scan --file --session-id a --session-id b",
+            "holder-scan --file --session-id --session-id b",
+            "holder-scan -- --session-id a --session-id b",
+            "holder-scan --session-id a -- --session-id b",
+            "holder-scan --session-id a --session-id b x",
+        ];
+        for line in lines {
+            let plain = Args::try_parse_from(line.split(' '));
+            let plain = plain.map(|args| args.what.session_id);
+            match (asked(line), plain) {
+                (Ok(apart), Ok(plain)) => {
+                    let plain: Vec<&str> = plain.iter().map(SessionId::as_str).collect();
+                    assert_eq!(apart, plain, "{line}");
+                }
+                (Err(apart), Err(plain)) => assert_eq!(apart.kind(), plain.kind(), "{line}"),
+                (apart, plain) => panic!("{line}: {apart:?}, not {plain:?}"),
+            }
+        }
     }
 }

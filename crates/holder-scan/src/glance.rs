@@ -70,7 +70,7 @@ impl<'a> Glancer<'a> {
     /// Looks at `pid`; `None` if it is gone.
     pub fn glance(&mut self, pid: Pid, look: &mut Look) -> Option<Glance> {
         let mut glance = Glance::default();
-        if self.needs_argv() {
+        if self.needs_argv(pid) {
             match self.reader.raw_argv(pid) {
                 Ok(raw) => glance = self.marks.look_at_argv(self.request, raw),
                 Err(Unread::Gone) => return None,
@@ -115,9 +115,11 @@ impl<'a> Glancer<'a> {
         Some(glance)
     }
 
-    fn needs_argv(&self) -> bool {
-        let targets = self.request.targets;
-        !self.request.question.ids.is_empty()
+    fn needs_argv(&self, pid: Pid) -> bool {
+        let (question, targets) = (self.request.question, self.request.targets);
+        // What asks for ids names them, and holds none.
+        let may_hold = pid != Pid::own() || question.mentions;
+        (may_hold && !question.ids.is_empty())
             || !targets.args.is_empty()
             || targets.needs_cwd()
             || self.request.scope != Scope::Asked
@@ -126,8 +128,12 @@ impl<'a> Glancer<'a> {
     /// Whether a process whose arguments have the bytes of an asked id in them claims it. Most that
     /// have are the shells and tools that ask.
     fn claims_what_is_asked(&mut self, pid: Pid) -> bool {
-        let argv = self.reader.argv(pid).unwrap_or_default();
         let exe = self.reader.exe(pid).ok().map(|exe| path::bytes_of(&exe));
+        let Ok(raw) = self.reader.raw_argv(pid) else {
+            return false;
+        };
+        let words = raw.strip_suffix(b"\0").unwrap_or(raw);
+        let argv: Vec<&[u8]> = words.split(|&byte| byte == 0).collect();
         let program = Program::of(&argv, exe.as_deref());
         let claims = claims::of_argv(&argv, &program);
         let mut claims = claims.iter();

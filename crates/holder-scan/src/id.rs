@@ -4,13 +4,14 @@ use std::borrow::Cow;
 use std::collections::HashSet;
 
 use memchr::memmem;
+use serde::{Serialize, Serializer};
 
 /// A session id that is asked for.
 ///
 /// Ids are compared whole; UUIDs without regard to case, since some agents take either.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SessionId {
-    text: String,
+    text: Cow<'static, str>,
     is_uuid: bool,
 }
 
@@ -21,19 +22,30 @@ impl SessionId {
     ///
     /// It is empty, has more than one line, or is longer than any agent's. Said for people.
     pub fn new(text: &str) -> Result<SessionId, String> {
+        SessionId::of(text.to_owned().into())
+    }
+
+    /// As [`SessionId::new`], without a copy of what is there until the end.
+    pub fn of(text: Cow<'static, str>) -> Result<SessionId, String> {
+        let is_uuid = is_uuid(text.as_bytes());
         if text.is_empty() {
             return Err("a session id is not empty".to_owned());
         }
         if text.len() > 1024 {
             return Err("a session id is not longer than 1024 bytes".to_owned());
         }
-        if text.chars().any(char::is_control) {
+        if !is_uuid && text.contains(char::is_control) {
             return Err("a session id is one line without control characters".to_owned());
         }
-        Ok(SessionId {
-            text: text.to_owned(),
-            is_uuid: is_uuid(text.as_bytes()),
-        })
+        Ok(SessionId { text, is_uuid })
+    }
+
+    /// What all spellings of it have in common.
+    fn key(&self) -> Cow<'static, [u8]> {
+        match &self.text {
+            Cow::Borrowed(text) => folded(text.as_bytes(), self.is_uuid),
+            Cow::Owned(text) => folded(text.as_bytes(), self.is_uuid).into_owned().into(),
+        }
     }
 
     /// The id as it was given.
@@ -83,8 +95,8 @@ impl SessionId {
 #[derive(Clone, Debug, Default)]
 pub struct Ids {
     all: Vec<SessionId>,
-    /// Each as [`folded`] writes it.
-    known: HashSet<Vec<u8>>,
+    /// The key of each.
+    known: HashSet<Cow<'static, [u8]>>,
     has_uuids: bool,
     /// The lengths of those that are no UUIDs, each once.
     lengths: Vec<usize>,
@@ -94,21 +106,24 @@ pub struct Ids {
 
 impl Ids {
     /// The distinct ones of `ids`, in their order.
-    pub fn new(ids: impl IntoIterator<Item = SessionId>) -> Ids {
-        let mut distinct = Ids::default();
-        for id in ids {
-            let word = id.text.as_bytes();
-            if !distinct.known.insert(folded(word).into_owned()) {
+    pub fn new(ids: Vec<SessionId>) -> Ids {
+        let mut distinct = Ids {
+            all: ids,
+            ..Ids::default()
+        };
+        let known = &mut distinct.known;
+        known.reserve(distinct.all.len());
+        distinct.all.retain(|id| known.insert(id.key()));
+        for id in &distinct.all {
+            if id.is_uuid {
+                distinct.has_uuids = true;
                 continue;
             }
-            distinct.has_uuids |= id.is_uuid;
-            if !id.is_uuid {
-                distinct.firsts.0[usize::from(word[0])] = true;
-                if !distinct.lengths.contains(&word.len()) {
-                    distinct.lengths.push(word.len());
-                }
+            let word = id.text.as_bytes();
+            distinct.firsts.0[usize::from(word[0])] = true;
+            if !distinct.lengths.contains(&word.len()) {
+                distinct.lengths.push(word.len());
             }
-            distinct.all.push(id);
         }
         distinct
     }
@@ -125,13 +140,13 @@ impl Ids {
 
     /// Whether `word` is one of them.
     pub fn has(&self, word: &[u8]) -> bool {
-        self.known.contains(&*folded(word))
+        self.known.contains(&*folded(word, is_uuid(word)))
     }
 
     /// Whether the bytes of any of them are anywhere in `bytes`, also inside of a longer word: the
     /// quick look that says what is worth a closer one.
     pub fn any_near(&self, bytes: &[u8]) -> bool {
-        if self.has_uuids && uuids(bytes).any(|word| self.has(word)) {
+        if self.has_uuids && uuids(bytes).any(|word| self.known.contains(&*folded(word, true))) {
             return true;
         }
         match self.all.as_slice() {
@@ -145,6 +160,12 @@ impl Ids {
     }
 }
 
+impl Serialize for Ids {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_seq(self.iter().map(SessionId::as_str))
+    }
+}
+
 #[derive(Clone, Debug)]
 struct Firsts([bool; 256]);
 
@@ -155,8 +176,8 @@ impl Default for Firsts {
 }
 
 /// An id as all spellings of it are compared: case does not count in UUIDs.
-fn folded(word: &[u8]) -> Cow<'_, [u8]> {
-    if is_uuid(word) {
+fn folded(word: &[u8], is_uuid: bool) -> Cow<'_, [u8]> {
+    if is_uuid && word.iter().any(u8::is_ascii_uppercase) {
         Cow::Owned(word.to_ascii_lowercase())
     } else {
         Cow::Borrowed(word)
@@ -167,7 +188,7 @@ fn folded(word: &[u8]) -> Cow<'_, [u8]> {
 fn uuids(bytes: &[u8]) -> impl Iterator<Item = &[u8]> {
     // The first dash is the first byte of one that can be searched for.
     memchr::memchr_iter(b'-', bytes).filter_map(|dash| {
-        let start = dash.checked_sub(FIRST_DASH)?;
+        let start = dash.checked_sub(DASHES[0])?;
         let word = bytes.get(start..start + UUID_LENGTH)?;
         is_uuid(word).then_some(word)
     })
@@ -176,17 +197,29 @@ fn uuids(bytes: &[u8]) -> impl Iterator<Item = &[u8]> {
 /// The bytes of a UUID.
 const UUID_LENGTH: usize = 36;
 
-/// Where a UUID has its first dash.
-const FIRST_DASH: usize = 8;
+/// Where a UUID has its dashes.
+const DASHES: [usize; 4] = [8, 13, 18, 23];
 
 /// Whether `word` has the form of a UUID, of whatever version.
 pub fn is_uuid(word: &[u8]) -> bool {
-    word.len() == 36
-        && word.iter().enumerate().all(|(at, byte)| match at {
-            8 | 13 | 18 | 23 => *byte == b'-',
-            _ => byte.is_ascii_hexdigit(),
-        })
+    let is_hex = |byte: &&u8| IS_HEX[usize::from(**byte)];
+    word.len() == UUID_LENGTH
+        && DASHES.iter().all(|&at| word[at] == b'-')
+        && word.iter().filter(is_hex).count() == UUID_LENGTH - DASHES.len()
 }
+
+/// Which bytes are hexadecimal digits. In a table, since whether the next one will be a letter cannot
+/// be foretold: of a branch for that a processor guesses half wrong, which costs more than all else
+/// that is done with a UUID.
+const IS_HEX: [bool; 256] = {
+    let mut is_hex = [false; 256];
+    let mut byte = 0;
+    while byte < 256 {
+        is_hex[byte] = (byte as u8).is_ascii_hexdigit();
+        byte += 1;
+    }
+    is_hex
+};
 
 /// Whether `word` can only be a session id: it has the form that some agent mints. A word of
 /// another form may be an id as well, but also a title, `latest`, or the next argument.
@@ -242,7 +275,12 @@ mod tests {
     }
 
     fn ids(words: &[&str]) -> Ids {
-        Ids::new(words.iter().map(|word| SessionId::new(word).unwrap()))
+        Ids::new(
+            words
+                .iter()
+                .map(|word| SessionId::new(word).unwrap())
+                .collect(),
+        )
     }
 
     #[test]

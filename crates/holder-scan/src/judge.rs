@@ -3,6 +3,7 @@
 //! Everything here is a pure function of a [`Snapshot`].
 
 use std::collections::HashSet;
+use std::sync::Arc;
 
 use serde::Serialize;
 
@@ -51,7 +52,7 @@ pub enum Verdict {
 #[derive(Clone, Debug, Default)]
 pub struct Question {
     /// The sessions.
-    pub ids: Ids,
+    pub ids: Arc<Ids>,
     /// What makes a holder the caller's own.
     pub criteria: Criteria,
     /// Whether those are wanted as well that only name a session.
@@ -129,6 +130,10 @@ pub fn judge(snapshot: &Snapshot, question: &Question, resolve: Resolve<'_>) -> 
     let mut findings = Vec::new();
     for id in question.ids.iter() {
         let is = |word: &[u8]| id.is(word);
+        let mut claims = judge.members.iter().flat_map(|member| &member.claims);
+        if !question.mentions && !claims.any(|claim| is(&claim.id)) {
+            continue;
+        }
         let mut of_session = judge.holders(Some(id.as_str()), &is);
         if question.mentions {
             judge.add_mentions(id, &mut of_session);

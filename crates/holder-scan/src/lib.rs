@@ -50,11 +50,15 @@ pub mod fuzzing {
     pub use crate::program::Program;
 }
 
-use std::ffi::OsString;
+use std::ffi::OsStr;
 
 /// The `holder-scan` command.
-pub fn main(words: Vec<OsString>) -> u8 {
-    records::tool::main("holder-scan", words, run::run)
+pub fn main(words: Vec<&'static OsStr>) -> u8 {
+    let (words, more) = args::apart(&words);
+    records::tool::main("holder-scan", words, |mut args: args::Args| {
+        args.what.add(more);
+        run::run(args)
+    })
 }
 
 /// The command line of `holder-scan`, for what is made of it: manual page, completions.

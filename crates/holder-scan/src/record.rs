@@ -1,6 +1,6 @@
 //! The records that are printed, with all their keys in order.
 
-use std::collections::BTreeMap;
+use std::borrow::Cow;
 use std::time::Duration;
 
 use process::{Identity, Pid};
@@ -9,6 +9,7 @@ use records::text::{Argv, lossy};
 use serde::Serialize;
 
 use crate::evidence::Evidence;
+use crate::id::Ids;
 use crate::judge::{Class, Finding, Verdict};
 use crate::snapshot::{Row, Snapshot};
 
@@ -228,30 +229,52 @@ impl ProcessEntry {
 
 /// What was asked, as the scan record says it. Only what was asked for is there, and of variables
 /// only the names.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
-pub struct What(pub BTreeMap<&'static str, Asked>);
-
-/// What was asked of one kind.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
-#[serde(untagged)]
-pub enum Asked {
-    /// Words, any of which was asked for.
-    Words(Vec<String>),
-    /// Numbers, any of which was asked for.
-    Numbers(Vec<u16>),
+#[derive(Clone, Debug, Serialize)]
+pub struct What<'a> {
+    /// Arguments.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub arg: Words<'a>,
+    /// Working directories.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub cwd: Words<'a>,
+    /// Directories with working directories below them.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub cwd_under: Words<'a>,
+    /// Names of variables.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub env: Words<'a>,
+    /// Files.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub file: Words<'a>,
+    /// TCP ports.
+    #[serde(skip_serializing_if = "<[u16]>::is_empty")]
+    pub port: &'a [u16],
+    /// Sessions.
+    #[serde(skip_serializing_if = "Ids::is_empty")]
+    pub session_id: &'a Ids,
+    /// Unix sockets.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub socket: Words<'a>,
+    /// Terminals.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub tty: Words<'a>,
     /// A user, whose processes alone were asked for.
-    User(u32),
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub uid: Option<u32>,
 }
+
+/// Words, any of which was asked for.
+pub type Words<'a> = Vec<Cow<'a, str>>;
 
 /// The `scan` record: what the look was worth.
 #[derive(Clone, Debug, Serialize)]
-pub struct Scan {
+pub struct Scan<'a> {
     /// Always 1.
     pub v: u8,
     /// Always `scan`.
     pub r#type: &'static str,
     /// What was asked.
-    pub what: What,
+    pub what: What<'a>,
     /// What it came to; `null` where nothing was asked.
     pub verdict: Option<Verdict>,
     /// How many processes hold it.

@@ -1,6 +1,8 @@
 //! One call, from the command line to the exit status.
 
+use std::mem;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::time::Instant;
 
 use process::{Here, Identity};
@@ -15,7 +17,7 @@ use crate::judge::{self, Finding, Judgement, Question, Verdict};
 use crate::live::{self, Request, Scope};
 use crate::look::{Look, in_time};
 use crate::path;
-use crate::record::{Asked, HUMAN, Holder, KEYS, ProcessEntry, Scan, What, millis};
+use crate::record::{HUMAN, Holder, KEYS, ProcessEntry, Scan, What, millis};
 use crate::snapshot::Snapshot;
 use crate::table::{Origin, Written};
 use crate::targets::{self, Targets};
@@ -24,7 +26,7 @@ use crate::targets::{self, Targets};
 const MAX_RECORD: usize = 16 << 20;
 
 /// Runs the tool.
-pub fn run(args: Args) -> Result<Status, Failure> {
+pub fn run(mut args: Args) -> Result<Status, Failure> {
     let started = Instant::now();
     process::unblock(&process::ENDING);
     args.check().map_err(Failure::usage)?;
@@ -40,10 +42,13 @@ pub fn run(args: Args) -> Result<Status, Failure> {
         here: Here::new(),
         started,
         deadline,
+        ids: Arc::new(Ids::new(mem::take(&mut args.what.session_id))),
         args,
     };
     let status = call.answer(&mut output)?;
     output.finish().map_err(late_is_unknown)?;
+    // The process ends here, and the kernel takes it all in one piece.
+    mem::forget(call);
     Ok(status)
 }
 
@@ -60,6 +65,9 @@ struct Call {
     here: Here,
     started: Instant,
     deadline: Deadline,
+    /// Which sessions are asked for.
+    ids: Arc<Ids>,
+    /// The rest of the command line.
     args: Args,
 }
 
@@ -187,7 +195,7 @@ impl Call {
             output.pass(&joined).map_err(late_is_unknown)?;
         }
         let known = |finding: &Finding| Some(join.knows(finding.tree.root));
-        let asks = self.args.what.asks();
+        let asks = !self.ids.is_empty() || self.args.what.asks();
         let judgement = if asks {
             self.judge(&snapshot, &question)
         } else {
@@ -231,28 +239,24 @@ impl Call {
     /// What is asked, with everything looked up that it names.
     fn ask(&self) -> Result<(Question, Targets), Failure> {
         let records = own_records(&self.args.own)?;
-        let what = self.args.what.clone();
-        let (own, known) = (self.args.own.clone(), records.clone());
-        let names_files = what.names_files() || own.names_files();
-        let look = move || (Targets::look(&what), criteria(&own, known, targets::place));
-        let looked = if names_files {
-            in_time(self.deadline, look)
+        let (what, own) = (&self.args.what, &self.args.own);
+        let (targets, criteria) = if what.names_files() || own.names_files() {
+            let (what, own, known) = (what.clone(), own.clone(), records.clone());
+            let look = move || (Targets::look(&what), criteria(&own, known, targets::place));
+            in_time(self.deadline, look).unwrap_or_else(|| {
+                let late = "a file that is asked for does not answer in time";
+                let targets = Targets {
+                    problems: vec![late.to_owned()],
+                    ..Targets::default()
+                };
+                let criteria = criteria(&self.args.own, records, targets::place_as_given);
+                (targets, criteria)
+            })
         } else {
-            Some(look())
+            (Targets::look(what), criteria(own, records, targets::place))
         };
-        let (targets, criteria) = looked.unwrap_or_else(|| {
-            let late = "a file that is asked for does not answer in time";
-            let targets = Targets {
-                problems: vec![late.to_owned()],
-                ..Targets::default()
-            };
-            (
-                targets,
-                criteria(&self.args.own, records, targets::place_as_given),
-            )
-        });
         let question = Question {
-            ids: Ids::new(self.args.what.session_id.iter().cloned()),
+            ids: Arc::clone(&self.ids),
             criteria,
             mentions: self.args.mentions,
             include_self: self.args.include_self,
@@ -314,7 +318,7 @@ impl Call {
         let scan = Scan {
             v: 1,
             r#type: "scan",
-            what: what(&self.args.what),
+            what: what(&self.args.what, &self.ids),
             verdict,
             holders,
             processes: look.processes,
@@ -396,33 +400,18 @@ fn own_records(own: &OwnArgs) -> Result<Option<Vec<Identity>>, Failure> {
 }
 
 /// What was asked, for the scan record.
-fn what(args: &WhatArgs) -> What {
-    let paths = |paths: &[PathBuf]| paths.iter().map(|path| shown(path)).collect::<Vec<_>>();
-    let ids = args.session_id.iter().map(|id| id.as_str().to_owned());
-    let words = [
-        ("session_id", ids.collect()),
-        ("file", paths(&args.file)),
-        ("socket", paths(&args.socket)),
-        ("env", args.env.iter().map(|env| env.name.clone()).collect()),
-        (
-            "arg",
-            args.arg.iter().map(|arg| shown(Path::new(arg))).collect(),
-        ),
-        ("cwd", paths(&args.cwd)),
-        ("cwd_under", paths(&args.cwd_under)),
-        ("tty", paths(&args.tty)),
-    ];
-    let words = words.into_iter().filter(|(_, words)| !words.is_empty());
-    let ports = Some(args.port.clone()).filter(|ports| !ports.is_empty());
-    let mut what = What::default();
-    what.0
-        .extend(words.map(|(key, words)| (key, Asked::Words(words))));
-    what.0
-        .extend(ports.map(|ports| ("port", Asked::Numbers(ports))));
-    what.0.extend(args.uid.map(|uid| ("uid", Asked::User(uid))));
-    what
-}
-
-fn shown(path: &Path) -> String {
-    path.to_string_lossy().into_owned()
+fn what<'a>(args: &'a WhatArgs, ids: &'a Ids) -> What<'a> {
+    let paths = |paths: &'a [PathBuf]| paths.iter().map(|path| path.to_string_lossy()).collect();
+    What {
+        arg: args.arg.iter().map(|arg| arg.to_string_lossy()).collect(),
+        cwd: paths(&args.cwd),
+        cwd_under: paths(&args.cwd_under),
+        env: args.env.iter().map(|env| (&*env.name).into()).collect(),
+        file: paths(&args.file),
+        port: &args.port,
+        session_id: ids,
+        socket: paths(&args.socket),
+        tty: paths(&args.tty),
+        uid: args.uid,
+    }
 }

@@ -109,7 +109,7 @@ pub fn look(homes: &Homes, pids: &HashSet<Pid>, ids: &Ids) -> Stores {
     let mut stores = Stores::default();
     let mut lock_files: Vec<(FileId, PathBuf)> = Vec::new();
     // An id becomes part of a path only where it is a name.
-    let names = ids.iter().map(SessionId::as_str);
+    let names = ids.iter().map(SessionId::as_str).take(FEW + 1);
     let names: Vec<&str> = names.filter(|id| records::id::parse(id).is_ok()).collect();
     for (name, home) in homes {
         let Some(agent) = AGENTS.iter().find(|agent| agent.name == *name) else {
@@ -141,8 +141,8 @@ pub fn look(homes: &Homes, pids: &HashSet<Pid>, ids: &Ids) -> Stores {
     stores
 }
 
-/// The files of the sessions `ids`, which are `names`, below `home`. Folders are gone through on one level at the most;
-/// agents that file by date are found by what they have open.
+/// The files of the sessions `ids`, which are `names` if they are few, below `home`. Folders are gone
+/// through on one level at the most; agents that file by date are found by what they have open.
 fn files_of(home: &Path, pattern: &str, ids: &Ids, names: &[&str]) -> Vec<PathBuf> {
     let has_any = |form: &str| form.contains('*') || form.contains("{pid}");
     if pattern.split('/').filter(|form| has_any(form)).count() > 1 {
@@ -151,7 +151,7 @@ fn files_of(home: &Path, pattern: &str, ids: &Ids, names: &[&str]) -> Vec<PathBu
     let mut paths = vec![home.to_owned()];
     for form in pattern.split('/') {
         let has_id = form.contains("{id}");
-        paths = if has_any(form) || (has_id && names.len() > FEW) {
+        paths = if has_any(form) || (has_id && ids.iter().len() > FEW) {
             let fits = |name: &[u8]| match has_id {
                 true => id_in_path(form, name).is_some_and(|id| ids.has(id)),
                 false => matches_path(form, name, b""),

@@ -18,6 +18,7 @@ use crate::verdict::State;
 /// whether that still holds, before anything is typed into the pane, read from it or removed with
 /// it; 'exec' runs a command between two such checks.
 #[derive(Debug, clap::Parser)]
+#[group(skip)]
 #[command(
     version,
     subcommand_required = true,
@@ -97,6 +98,7 @@ pub struct Subject {
 
 /// `capture`
 #[derive(Debug, clap::Args)]
+#[group(skip)]
 pub struct CaptureArgs {
     /// What is to be bound.
     #[command(flatten)]
@@ -125,6 +127,7 @@ pub struct CaptureArgs {
 
 /// `verify`
 #[derive(Debug, clap::Args)]
+#[group(skip)]
 #[command(group = clap::ArgGroup::new("address").args(["tmux", "herdr", "kitty"]).requires("idents"))]
 pub struct VerifyArgs {
     /// Identities to be judged, instead of records on standard input
@@ -211,6 +214,7 @@ fn identity(word: &str) -> Result<Identity, String> {
 
 /// `exec`
 #[derive(Debug, clap::Args)]
+#[group(skip)]
 pub struct ExecArgs {
     /// The command and its arguments
     #[arg(

@@ -25,7 +25,7 @@ pub mod servers;
 pub mod verdict;
 pub mod verify;
 
-use std::ffi::OsString;
+use std::ffi::OsStr;
 
 use clap::CommandFactory;
 use records::human::{Column, HumanView};
@@ -51,7 +51,7 @@ const fn column(key: &'static str, width: usize) -> Column {
 }
 
 /// The `pane-ident` command.
-pub fn main(words: Vec<OsString>) -> u8 {
+pub fn main(words: Vec<&'static OsStr>) -> u8 {
     tool::main("pane-ident", words, run)
 }
 

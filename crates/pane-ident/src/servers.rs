@@ -63,6 +63,7 @@ impl ServerKey {
 
 /// The options about servers.
 #[derive(Clone, Debug, Default, clap::Args)]
+#[group(skip)]
 #[command(next_help_heading = "Multiplexers")]
 pub struct ServerArgs {
     /// The tmux server, as its options -L and -S take it

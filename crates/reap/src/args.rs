@@ -15,6 +15,7 @@ use records::{OutputArgs, duration};
 /// and with its process group if it leads one. Its members are found before the first signal and
 /// held, so that no number which has been handed out again is ever signalled.
 #[derive(Debug, clap::Parser)]
+#[group(skip)]
 #[command(
     version,
     after_long_help = include_str!("../manual.txt"),

@@ -23,7 +23,7 @@ mod report;
 mod resolve;
 mod verdict;
 
-use std::ffi::OsString;
+use std::ffi::OsStr;
 use std::io::IsTerminal as _;
 use std::time::{Duration, Instant};
 
@@ -45,7 +45,7 @@ use verdict::Verdict;
 const LAST_WORDS: Duration = Duration::from_millis(50);
 
 /// The `reap` command.
-pub fn main(words: Vec<OsString>) -> u8 {
+pub fn main(words: Vec<&'static OsStr>) -> u8 {
     records::tool::main::<Args>("reap", words, run)
 }
 

@@ -24,6 +24,7 @@ const HEADING: &str = "Output";
 
 /// The options about output that every tool has; to be flattened into its own.
 #[derive(Debug, Clone, Default, PartialEq, Eq, clap::Args)]
+#[group(skip)]
 pub struct OutputArgs {
     /// Print only these values (dotted: verdict.state), separated by tabs
     #[arg(
@@ -174,7 +175,19 @@ impl Output {
         if self.is_quiet() {
             return Ok(());
         }
-        let line = serde_json::to_vec(record)?;
+        let before = self.buffer.len();
+        let made = serde_json::to_writer(&mut self.buffer, record);
+        self.end_record(before, made)
+    }
+
+    /// Ends the record that begins in the buffer at `before`, if it could be made.
+    fn end_record(&mut self, before: usize, made: serde_json::Result<()>) -> Result<(), Failure> {
+        if made.is_ok() && matches!(self.form, Form::Json) {
+            return self.end_line();
+        }
+        let line = self.buffer[before..].to_vec();
+        self.buffer.truncate(before);
+        made?;
         self.pass(&line)
     }
 
@@ -208,6 +221,10 @@ impl Output {
 
     fn put(&mut self, line: &[u8]) -> Result<(), Failure> {
         self.buffer.extend_from_slice(line);
+        self.end_line()
+    }
+
+    fn end_line(&mut self) -> Result<(), Failure> {
         self.buffer.push(b'\n');
         if self.buffer.len() >= BATCH {
             self.flush()?;

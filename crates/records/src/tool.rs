@@ -1,6 +1,6 @@
 //! The frame of every tool: arguments in, exit status out.
 
-use std::ffi::OsString;
+use std::ffi::OsStr;
 use std::fmt::Display;
 use std::io::{self, Write as _};
 
@@ -107,7 +107,7 @@ impl From<serde_json::Error> for Failure {
 /// Nothing is coloured, whatever the terminal and the environment.
 pub fn main<A: clap::Parser>(
     name: &'static str,
-    words: Vec<OsString>,
+    words: Vec<&OsStr>,
     run: impl FnOnce(A) -> Result<Status, Failure>,
 ) -> u8 {
     say::set_tool(name);
@@ -125,7 +125,7 @@ pub fn main<A: clap::Parser>(
     }
 }
 
-fn parse<A: clap::Parser>(name: &'static str, words: Vec<OsString>) -> Result<A, clap::Error> {
+fn parse<A: clap::Parser>(name: &'static str, words: Vec<&OsStr>) -> Result<A, clap::Error> {
     let mut command = A::command().name(name).bin_name(name);
     let mut matches = command.try_get_matches_from_mut(words)?;
     A::from_arg_matches_mut(&mut matches).map_err(|error| error.format(&mut command))

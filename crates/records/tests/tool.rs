@@ -5,6 +5,7 @@
 
 #![allow(clippy::unwrap_used, clippy::print_stdout)]
 
+use std::ffi::OsString;
 use std::fs::File;
 use std::io::Write;
 use std::os::unix::process::ExitStatusExt;
@@ -244,7 +245,9 @@ fn closed_streams_are_no_panic() {
 
 fn main() -> ExitCode {
     if std::env::var_os(ROLE).is_some() {
-        return records::tool::main("probe", std::env::args_os().collect(), run).into();
+        let words: Vec<OsString> = std::env::args_os().collect();
+        let words = words.iter().map(OsString::as_os_str).collect();
+        return records::tool::main("probe", words, run).into();
     }
     let tests: [(&str, fn()); 9] = [
         ("failures", failures_have_their_status_and_one_message),

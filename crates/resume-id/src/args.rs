@@ -14,6 +14,7 @@ use crate::decide::OnMissing;
 /// spawn without one, reclaim what is stale first, or not at all. It says why, and with which
 /// command line. It ends nothing and scans nothing.
 #[derive(Debug, clap::Parser)]
+#[group(skip)]
 #[command(
     version,
     override_usage = "resume-id [--agent NAME] [--cwd DIR] [--session-id ID] [OPTIONS] [-- ARG...]\n       \

@@ -29,7 +29,7 @@ mod look;
 mod source;
 mod told;
 
-use std::ffi::OsString;
+use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime};
 
@@ -47,7 +47,7 @@ use holders::{Look, Place, Reading};
 use told::{Given, Row, Session};
 
 /// The `resume-id` command.
-pub fn main(words: Vec<OsString>) -> u8 {
+pub fn main(words: Vec<&'static OsStr>) -> u8 {
     records::tool::main::<Args>("resume-id", words, run)
 }
 

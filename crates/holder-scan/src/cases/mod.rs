@@ -8,6 +8,8 @@ mod arguments;
 mod own;
 mod trees;
 
+use std::sync::Arc;
+
 use records::Record;
 use serde_json::{Value, json};
 
@@ -65,7 +67,7 @@ fn snapshot(rows: &[Value]) -> Snapshot {
 
 fn question(id: &str) -> Question {
     Question {
-        ids: Ids::new([SessionId::new(id).unwrap()]),
+        ids: Arc::new(Ids::new(vec![SessionId::new(id).unwrap()])),
         criteria: criteria(),
         mentions: true,
         ..Question::default()

@@ -1,5 +1,7 @@
 //! Whose it is.
 
+use std::sync::Arc;
+
 use super::*;
 
 #[test]
@@ -309,7 +311,7 @@ fn all_of_the_callers_own_whatever_they_hold() {
     ];
     let snapshot = snapshot(&rows);
     let asked = Question {
-        ids: Ids::default(),
+        ids: Arc::default(),
         ..question(A)
     };
     let own = crate::judge::own(&snapshot, &asked, &|_| None);

@@ -1,5 +1,7 @@
 //! Tables as they are written.
 
+use std::sync::Arc;
+
 use serde_json::json;
 
 use super::*;
@@ -15,7 +17,7 @@ fn taken(lines: &[String], targets: &Targets) -> (Snapshot, Look) {
             .unwrap();
     }
     let question = Question {
-        ids: Ids::new([SessionId::new(ID).unwrap()]),
+        ids: Arc::new(Ids::new(vec![SessionId::new(ID).unwrap()])),
         ..Question::default()
     };
     table.into_snapshot(targets, &question)

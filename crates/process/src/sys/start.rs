@@ -4,9 +4,9 @@
 //! overflowed, for which glibc reads `/proc/self/maps`: three quarters of the instructions that
 //! `true` has from its first to its last. What else that start does for a tool is done here.
 
-use std::ffi::{CStr, OsString, c_char, c_int};
+use std::ffi::{CStr, OsStr, c_char, c_int};
 use std::mem;
-use std::os::unix::ffi::OsStringExt as _;
+use std::os::unix::ffi::OsStrExt as _;
 
 use nix::fcntl::{OFlag, open};
 use nix::sys::signal::Signal;
@@ -39,11 +39,12 @@ macro_rules! main {
 ///
 /// # Safety
 ///
-/// `words` points at `count` strings that end in NUL, and that nobody changes.
+/// `words` points at `count` strings that end in NUL, and that stay as they are until the process
+/// ends.
 pub unsafe fn start(
     count: c_int,
     words: *const *const c_char,
-    tool: fn(Vec<OsString>) -> u8,
+    tool: fn(Vec<&'static OsStr>) -> u8,
 ) -> c_int {
     fill_standard_descriptors();
     // A reader that is gone is an error of write(2), which the tools answer.
@@ -52,7 +53,7 @@ pub unsafe fn start(
     let words = (0..count).map(|at| {
         // SAFETY: it is one of the strings that the caller vouches for.
         let word = unsafe { CStr::from_ptr(*words.add(at)) };
-        OsString::from_vec(word.to_bytes().to_vec())
+        OsStr::from_bytes(word.to_bytes())
     });
     let status = tool(words.collect());
     // By way of the standard library, which writes what it has kept of stdout.
