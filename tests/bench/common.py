@@ -64,9 +64,9 @@ def finish(pid, argv, statuses=(0,)):
     return used
 
 
-def cpu(argv, stdin=None, statuses=(0,)):
+def cpu(argv, stdin=None, stdout=None, statuses=(0,)):
     """The CPU time of a program, from its start to its end."""
-    used = finish(spawn(argv, at_start(stdin)), argv, statuses)
+    used = finish(spawn(argv, at_start(stdin), stdout), argv, statuses)
     return used.ru_utime + used.ru_stime
 
 
@@ -92,15 +92,21 @@ def median(values):
     return sorted(values)[len(values) // 2]
 
 
+def usual(values):
+    """What it is where nothing disturbs: the mean of the lesser half."""
+    half = sorted(values)[:len(values) // 2 + 1]
+    return sum(half) / len(half)
+
+
 def contest(contestants, rounds, pick=least):
-    """Lets each have its turn in each round, so that what disturbs, disturbs all alike. Takes a
+    """Lets each have its turn in each round, so that what disturbs, disturbs all alike, and in another
+    order each time, since a program leaves the caches to the next as it has used them. Takes a
     function without arguments for each name, gives a number for each, or a word where there is
     none. None stands for a program that is not installed."""
     found = {name: [] for name, measure in contestants.items() if measure}
     result = {name: "not installed" for name in contestants if name not in found}
-    for turn in range(rounds):
-        names = list(found)
-        for name in names[turn % len(names):] + names[:turn % len(names)]:
+    for _ in range(rounds):
+        for name in chance.sample(list(found), len(found)):
             if name in result:
                 continue
             try:
@@ -118,10 +124,10 @@ class Table:
         self.rows = []
         self.missed = []
 
-    def add(self, what, command, ours, theirs, limits=None, aims=None, scale=1e3, unit="ms"):
+    def add(self, what, command, ours, theirs, limits=None, scale=1e3, unit="ms"):
         """A row: what one of ours costs beside others. `limits` has, by the name of another, the
-        most that the ratio may be, and `aims` the most that it should be."""
-        limits, aims = limits or {}, aims or {}
+        most that the ratio may be."""
+        limits = limits or {}
         cells = []
         print(f"  {what}: {command} {amount(ours, scale, unit)}", file=sys.stderr)
         for name, cost in theirs.items():
@@ -134,8 +140,6 @@ class Table:
                 exact, shown = f"{ours / cost:.3f}", number(ours / cost)
                 kept = limit is None or ours / cost <= limit
             bound = f" (limit {limit})" if limit is not None else ""
-            if name in aims:
-                bound = f" (aim {aims[name]})"
             cells.append((shown, name, bound))
             if limit is not None and not kept:
                 said = f"{what}: {command.strip()}: {exact} of {name.strip()}, not {limit}"
