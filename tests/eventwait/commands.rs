@@ -68,10 +68,7 @@ fn one_that_cannot_be_run_is_said_at_once() {
     let sandbox = Sandbox::new();
     std::fs::write(sandbox.path("plain"), "").unwrap();
     // One that only a shell would take for a script, and no shell is asked.
-    let script = sandbox.path("script");
-    std::fs::write(&script, "exit 0\n").unwrap();
-    let executable = std::os::unix::fs::PermissionsExt::from_mode(0o755);
-    std::fs::set_permissions(&script, executable).unwrap();
+    sandbox.script("script", "exit 0\n");
     for program in ["no-such-program", "./plain", "./script"] {
         let waited = wait(&sandbox, &["--timeout", "20", "--cmd", program]);
         waited.ended(3, "source_error").gone_at(ms(0));

@@ -35,8 +35,7 @@ fn a_file_under_any_name() {
 #[test]
 fn a_file_as_directory_executable_and_mapping() {
     let sandbox = Sandbox::new();
-    let exe = sandbox.path("copy-of-sleep");
-    fs::copy("/bin/sleep", &exe).unwrap();
+    let exe = sandbox.copy_of("/bin/sleep", "copy-of-sleep");
     let folder = sandbox.path("folder");
     fs::create_dir(&folder).unwrap();
     let child = Killed(

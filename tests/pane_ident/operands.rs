@@ -148,8 +148,7 @@ fn the_number_of_a_thread() {
 fn names_of_all_kinds() {
     let sandbox = Sandbox::new();
     for name in ["my (tb) xyz", ") S 1 2 3 (", "Plex Media Serv", "a\nb) R 1"] {
-        let program = sandbox.path(name);
-        std::fs::copy("/bin/sleep", &program).unwrap();
+        let program = sandbox.copy_of("/bin/sleep", name);
         let mut child = std::process::Command::new(&program)
             .arg("600")
             .spawn()

@@ -380,12 +380,9 @@ fn a_process_that_may_not_be_signalled() {
 /// The tool where every user can execute it.
 fn readable_copy(sandbox: &Sandbox) -> std::path::PathBuf {
     use std::os::unix::fs::PermissionsExt as _;
-    let copy = sandbox.path("reap");
-    std::fs::copy(crate::support::bin("reap"), &copy).unwrap();
     let all = std::fs::Permissions::from_mode(0o755);
-    std::fs::set_permissions(sandbox.path(""), all.clone()).unwrap();
-    std::fs::set_permissions(&copy, all).unwrap();
-    copy
+    std::fs::set_permissions(sandbox.path(""), all).unwrap();
+    sandbox.copy_of(crate::support::bin("reap"), "reap")
 }
 
 #[test]

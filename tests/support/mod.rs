@@ -3,6 +3,7 @@
 
 #![allow(dead_code)]
 
+use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Output, Stdio};
 use std::sync::Mutex;
@@ -80,10 +81,15 @@ impl Sandbox {
 
     /// Writes an executable script of that name and gives its path.
     pub fn script(&self, name: &str, text: &str) -> PathBuf {
-        use std::os::unix::fs::PermissionsExt;
         let path = self.path(name);
-        std::fs::write(&path, text).unwrap();
-        std::fs::set_permissions(&path, std::fs::Permissions::from_mode(0o755)).unwrap();
+        make_executable(&path, "printf %s \"$2\"", OsStr::new(text));
+        path
+    }
+
+    /// Copies a program to that name, executable for all, and gives its path.
+    pub fn copy_of(&self, program: impl AsRef<OsStr>, name: &str) -> PathBuf {
+        let path = self.path(name);
+        make_executable(&path, "cat -- \"$2\"", program.as_ref());
         path
     }
 
@@ -206,6 +212,16 @@ pub fn records(output: &Output) -> Vec<Value> {
 /// What was said on stderr.
 pub fn said(output: &Output) -> String {
     String::from_utf8_lossy(&output.stderr).into_owned()
+}
+
+/// Makes an executable file of what a line of shell prints about `$2`, which is `word`. Another
+/// process writes it: were it open for writing here, a child that another test starts just then
+/// would have it open for a moment too, and what somebody writes to cannot be executed.
+fn make_executable(path: &Path, print: &str, word: &OsStr) {
+    let line = format!("{print} >\"$1\" && chmod 755 -- \"$1\"");
+    let mut shell = Command::new("sh");
+    shell.args(["-c", &line, "sh"]).arg(path).arg(word);
+    assert!(shell.status().unwrap().success());
 }
 
 /// Waits until `condition` holds, looking again and again.

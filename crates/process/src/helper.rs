@@ -345,7 +345,11 @@ mod tests {
     fn words_are_looked_up_and_never_given_to_a_shell() {
         let folder = tempfile::tempdir().unwrap();
         let plain = folder.path().join("plain");
-        std::fs::write(&plain, "exit 0\n").unwrap();
+        // Written by another process: what this one has open for writing, a child of another test
+        // has for a moment too, and then it cannot be executed.
+        let mut copy = std::process::Command::new("sh");
+        copy.args(["-c", "echo exit 0 >\"$1\"", "sh"]).arg(&plain);
+        assert!(copy.status().unwrap().success());
         let executable = std::os::unix::fs::PermissionsExt::from_mode(0o755);
         let streams = || [Stdio::null(), Stdio::null(), Stdio::null()];
         let start = |words: &[&OsStr]| {
