@@ -413,6 +413,28 @@ fn a_command_of_the_callers_pipeline_is_its_own_family() {
     }
 }
 
+/// Of a pipeline whose shell is outside of its pid namespace the parents are all 0.
+#[cfg(target_os = "linux")]
+#[test]
+fn a_pipeline_in_a_namespace_that_its_shell_is_not_in() {
+    let sandbox = Sandbox::new();
+    let id = new_id();
+    let line = "unshare -Urpf --kill-child --mount-proc sleep 600 & outer=$!
+        until init=$(cat /proc/$outer/task/$outer/children) &&
+            [ \"$(cat /proc/${init% }/comm)\" = sleep ]; do :; done 2>/dev/null
+        enter() { nsenter -t ${init% } -U -p -m --preserve-credentials \"$@\"; }
+        enter bash -c \"exec -a claude sh -c 'while echo; do :; done' x --resume $ID\" |
+            enter holder-scan --include-self --session-id $ID
+        kill -KILL $outer";
+    until("the agent is seen", || {
+        let mut command = sandbox.bash(line);
+        let held = Scanned::of(command.env("ID", &id).output().unwrap());
+        assert_eq!(held.verdict(), "free", "{:?}", held.output);
+        let holders = held.holders();
+        holders.first().is_some_and(|of| of["ppid"] == 0)
+    });
+}
+
 #[test]
 fn own_by_record() {
     let sandbox = Sandbox::new();

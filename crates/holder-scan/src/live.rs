@@ -21,8 +21,7 @@ use crate::targets::Targets;
 /// How often the list of processes is read again for new ones.
 const ROUNDS: usize = 3;
 
-/// Up to which part of all processes the children of each are asked for, rather than the parent of
-/// everybody.
+/// Of up to one in so many processes the children are asked for; beyond that the parents of all are.
 const FEW: usize = 8;
 
 /// How often a process that changes while it is read is read again.
@@ -73,6 +72,7 @@ pub fn scan(here: &Here, request: &Request<'_>) -> (Snapshot, Look) {
         stores: Arc::default(),
         rows: HashMap::new(),
         family: Family::default(),
+        ancestors: HashSet::new(),
         relatives: HashSet::new(),
     };
     scan.run();
@@ -89,6 +89,7 @@ struct Scan<'a> {
     stores: Arc<Stores>,
     rows: HashMap<Pid, Row>,
     family: Family,
+    ancestors: HashSet<Pid>,
     /// Whose rows are of the caller's family.
     relatives: HashSet<Pid>,
 }
@@ -240,6 +241,8 @@ impl Scan<'_> {
             return;
         };
         self.family = Family::of(&table, &mut self.reader);
+        // Who has been one stays it, if a parent ends meanwhile.
+        self.ancestors.extend(self.family.ancestors());
         let mut roots: HashSet<Pid> = candidates.clone();
         for &pid in candidates {
             self.add_row(pid, &table);
@@ -302,9 +305,11 @@ impl Scan<'_> {
         let Some(entry) = entry.filter(|_| !self.rows.contains_key(&pid)) else {
             return;
         };
+        // First, as it may end while the rest is read, and would be a stranger then.
+        let is_relative = self.family.has(entry, &mut self.reader);
         if let Some(row) = self.read_row(pid) {
             self.rows.insert(pid, row);
-            if self.family.has(entry, &mut self.reader) {
+            if is_relative {
                 self.relatives.insert(pid);
             }
         }
@@ -419,7 +424,7 @@ impl Scan<'_> {
         Row::sort(&mut rows);
         let snapshot = Snapshot {
             rows,
-            ancestors: self.family.ancestors().iter().copied().collect(),
+            ancestors: self.ancestors,
             family: self.relatives,
             caller_uid: Some(nix::unistd::geteuid().as_raw()),
         };

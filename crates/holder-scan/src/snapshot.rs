@@ -12,7 +12,7 @@ use crate::evidence::Evidence;
 pub struct Snapshot {
     /// The processes that live, by pid. The dead and the kernel's own hold nothing.
     pub rows: Vec<Row>,
-    /// The caller, its ancestors and its pipeline.
+    /// Those of the rows that are the caller, its ancestors or its pipeline.
     pub family: HashSet<Pid>,
     /// The caller's ancestors alone.
     pub ancestors: HashSet<Pid>,

@@ -15,17 +15,13 @@ use crate::sys::{PipeEnd, Reader};
 pub struct Table {
     /// By number.
     entries: Vec<Entry>,
-    is_part: bool,
 }
 
 impl FromIterator<Entry> for Table {
     fn from_iter<I: IntoIterator<Item = Entry>>(entries: I) -> Table {
         let mut entries: Vec<Entry> = entries.into_iter().collect();
         entries.sort_by_key(|entry| entry.pid);
-        Table {
-            entries,
-            is_part: false,
-        }
+        Table { entries }
     }
 }
 
@@ -57,9 +53,7 @@ impl Table {
                 entries.extend(entry);
             }
         }
-        let mut table: Table = entries.into_iter().collect();
-        table.is_part = true;
-        table
+        entries.into_iter().collect()
     }
 
     /// Reads as much as tells the caller's [`own_family`].
@@ -80,9 +74,9 @@ impl Table {
         Ok(table)
     }
 
-    /// Adds the descendants of `roots` to a part of the table. What the kernel says of the children
-    /// of one process costs more than an entry: after `most` processes, and where it does not say it
-    /// for certain, the whole table is read instead.
+    /// Adds the descendants of `roots`. What the kernel says of the children of one process costs
+    /// more than an entry: for more than `most` parents, and where it does not say it for certain,
+    /// the whole table is read instead.
     ///
     /// # Errors
     ///
@@ -95,10 +89,11 @@ impl Table {
     ) -> io::Result<()> {
         let mut seen: HashSet<Pid> = roots.iter().copied().collect();
         let mut parents = roots.to_vec();
-        while self.is_part && !parents.is_empty() {
+        while !parents.is_empty() {
             let mut below = Vec::new();
             for &parent in &parents {
-                let children = reader.children(parent).filter(|_| seen.len() <= most);
+                let is_cheap = seen.len() <= most;
+                let children = is_cheap.then(|| reader.children(parent)).flatten();
                 let Some(children) = children else {
                     *self = Table::read(reader)?;
                     return Ok(());
@@ -194,8 +189,10 @@ pub fn own_family(table: &Table, reader: &mut Reader) -> HashSet<Pid> {
 /// at the pipes of all siblings costs much where they are many.
 #[derive(Debug, Default)]
 pub struct Family {
-    /// The caller and its ancestors, from the parent on.
+    /// The ancestors of the caller, the nearest first, and itself as the last.
     line: Vec<Pid>,
+    /// Its parent's number; 0 where that is outside of this pid namespace.
+    parent: Option<i32>,
     ends: Vec<PipeEnd>,
 }
 
@@ -206,6 +203,7 @@ impl Family {
         line.push(Pid::own());
         Family {
             line,
+            parent: table.get(Pid::own()).map(|own| own.ppid),
             ends: pipeline_ends(reader),
         }
     }
@@ -220,8 +218,7 @@ impl Family {
         if self.line.contains(&entry.pid) {
             return true;
         }
-        let parent = self.ancestors().first().map(|parent| parent.get());
-        if self.ends.is_empty() || parent != Some(entry.ppid) {
+        if self.ends.is_empty() || self.parent != Some(entry.ppid) {
             return false;
         }
         let open = reader.pipe_ends(entry.pid).unwrap_or_default();

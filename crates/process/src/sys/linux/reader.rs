@@ -1,5 +1,6 @@
 //! The process table, read from `/proc`.
 
+use std::ffi::OsString;
 use std::fmt::Write as _;
 use std::fs;
 use std::io;
@@ -117,7 +118,9 @@ impl Reader {
         for _ in 0..LISTINGS {
             let again = self.children_lists(pid)?;
             if again == said {
-                let words = said.split(|&byte| byte == b' ');
+                let words = said
+                    .iter()
+                    .flat_map(|(_, list)| list.split(|&byte| byte == b' '));
                 let number = |word: &[u8]| str::from_utf8(word).ok()?.parse().ok();
                 return Some(words.filter_map(number).filter_map(Pid::new).collect());
             }
@@ -126,15 +129,17 @@ impl Reader {
         None
     }
 
-    /// The kernel's lists of the children of all its threads, as one. A list goes on at a number:
-    /// when one that it has named is gone, the next one is left out. Two readings that are the same
-    /// are complete, since one that was gone in the middle of the first is not in the second.
-    fn children_lists(&mut self, pid: Pid) -> Option<Vec<u8>> {
-        let mut lists = Vec::new();
-        for task in fs::read_dir(format!("{}/{pid}/task", self.root)).ok()? {
-            lists.extend(fs::read(task.ok()?.path().join("children")).ok()?);
-        }
-        Some(lists)
+    /// The kernel's list of the children of each of its threads. A list goes on at a number: when
+    /// one that it has named is gone, the next one is left out, and when a thread is gone, its
+    /// children are in another's. Two readings that are the same are complete, since who was gone in
+    /// the middle of the first is not in the second.
+    fn children_lists(&mut self, pid: Pid) -> Option<Vec<(OsString, Vec<u8>)>> {
+        let tasks = fs::read_dir(format!("{}/{pid}/task", self.root)).ok()?;
+        let lists = tasks.map(|task| {
+            let task = task?;
+            Ok((task.file_name(), fs::read(task.path().join("children"))?))
+        });
+        lists.collect::<io::Result<_>>().ok()
     }
 
     /// Its whole argument list, as the kernel has it, however long. Empty for a zombie and for a
