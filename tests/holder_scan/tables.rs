@@ -137,10 +137,10 @@ fn thousands_of_rows_are_one_scan() {
     let id = new_id();
     let agent = idle(&sandbox, "claude", &["--session-id", &id]);
     let mut input = String::new();
+    // Ids that nobody else has either.
+    let of_all = &new_id()[..24];
     for row in 0..10_000 {
-        input.push_str(&format!(
-            "{{\"session_id\":\"00000000-0000-4000-8000-{row:012x}\"}}\n"
-        ));
+        input.push_str(&format!("{{\"session_id\":\"{of_all}{row:012x}\"}}\n"));
     }
     input.push_str(&format!("{{\"session_id\":\"{}\"}}\n", id.to_uppercase()));
     let rows = sandbox.path("rows");

@@ -181,7 +181,7 @@ pub struct Variable {
 /// of them cost as much to read as a whole scan otherwise. Where the first is in the place of an
 /// option, those are as well.
 pub fn apart(words: &[&'static OsStr]) -> (Vec<&'static OsStr>, Vec<SessionId>) {
-    let first = (0..words.len()).find_map(|at| next_id(&words[at..]));
+    let first = (1..words.len()).find_map(|at| next_id(&words[at..]));
     let mut rest = first.map_or(&words[words.len()..], |(_, rest)| rest);
     let before = &words[..words.len() - rest.len()];
     let mut ids = Vec::with_capacity(rest.len() / 2);
@@ -378,6 +378,7 @@ mod tests {
             "holder-scan --session-id a --session-id -e --session-id c",
             "holder-scan --session-id a --session-id  --session-id c",
             "holder-scan --session-id --session-id a",
+            "--session-id=z --session-id a -e --session-id b",
             "holder-scan --file --session-id a --session-id b",
             "holder-scan --file --session-id --session-id b",
             "holder-scan -- --session-id a --session-id b",

@@ -67,7 +67,7 @@ struct Call {
     deadline: Deadline,
     /// Which sessions are asked for.
     ids: Arc<Ids>,
-    /// The rest of the command line.
+    /// The rest of the command line: its `session_id` is empty.
     args: Args,
 }
 

@@ -180,7 +180,8 @@ impl Output {
         self.end_record(before, made)
     }
 
-    /// Ends the record that begins in the buffer at `before`, if it could be made.
+    /// Ends the record that begins in the buffer at `before`, if it could be made: as the line that
+    /// it is, or, taken out again, in the form that is asked for.
     fn end_record(&mut self, before: usize, made: serde_json::Result<()>) -> Result<(), Failure> {
         if made.is_ok() && matches!(self.form, Form::Json) {
             return self.end_line();
