@@ -421,7 +421,7 @@ fn a_pipeline_in_a_namespace_that_its_shell_is_not_in() {
     let id = new_id();
     let line = "unshare -Urpf --kill-child --mount-proc sleep 600 & outer=$!
         until init=$(cat /proc/$outer/task/$outer/children) &&
-            [ \"$(cat /proc/${init% }/comm)\" = sleep ]; do :; done 2>/dev/null
+            [ \"$(cat /proc/${init% }/comm)\" = sleep ]; do kill -0 $outer || exit 9; done 2>/dev/null
         enter() { nsenter -t ${init% } -U -p -m --preserve-credentials \"$@\"; }
         enter bash -c \"exec -a claude sh -c 'while echo; do :; done' x --resume $ID\" |
             enter holder-scan --include-self --session-id $ID
