@@ -400,6 +400,8 @@ fn a_command_of_the_callers_pipeline_is_its_own_family() {
     for line in [
         "(exec -a claude sh -c 'while echo; do :; done' x --resume \"$ID\") | \
          holder-scan --include-self --session-id \"$ID\"",
+        "(exec -a claude sh -c 'while echo; do :; done' x --resume \"$ID\") | cat | cat | \
+         holder-scan --include-self --session-id \"$ID\" | cat",
         "holder-scan --include-self --session-id \"$ID\" | \
          (exec -a claude sh -c 'cat >out; :' x --resume \"$ID\"); cat out",
     ] {

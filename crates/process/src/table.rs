@@ -1,5 +1,6 @@
 //! The process table as a whole, and what follows from it about families of processes.
 
+use std::cell::OnceCell;
 use std::collections::{HashMap, HashSet};
 use std::io;
 
@@ -172,8 +173,10 @@ impl Table {
 /// ancestors, and the other commands of its pipeline.
 ///
 /// The pipeline are the children of the tool's own parent that have the other end open of the pipe
-/// which is the tool's stdin or stdout. One that has the same end has only inherited what the tool
-/// has: a server, say, that a script has started, and whose output goes where the script's does.
+/// which is the tool's stdin or stdout, and those that are joined with one of them, and so on. One
+/// that has the same end has only inherited what the tool has: a server, say, that a script has
+/// started, and whose output goes where the script's does. Further along a pipe joins nobody that
+/// the parent has open itself, as a shell has that of its `>(…)`: all of its children may have it.
 /// Process group and session play no part: in a script they are the script's, with everything that
 /// it has started.
 pub fn own_family(table: &Table, reader: &mut Reader) -> HashSet<Pid> {
@@ -194,6 +197,10 @@ pub struct Family {
     /// Its parent's number; 0 where that is outside of this pid namespace.
     parent: Option<i32>,
     ends: Vec<PipeEnd>,
+    /// The pipes that the parent has open, once that was asked; `None` where it cannot be told.
+    shell: OnceCell<Option<Vec<PipeEnd>>>,
+    /// The pipeline, once somebody was met that may be further along.
+    pipeline: OnceCell<HashSet<Pid>>,
 }
 
 impl Family {
@@ -205,6 +212,7 @@ impl Family {
             line,
             parent: table.get(Pid::own()).map(|own| own.ppid),
             ends: pipeline_ends(reader),
+            ..Family::default()
         }
     }
 
@@ -222,9 +230,73 @@ impl Family {
             return false;
         }
         let open = reader.pipe_ends(entry.pid).unwrap_or_default();
-        open.iter()
-            .any(|theirs| self.ends.iter().any(|ours| ours.is_joined_with(theirs)))
+        if are_joined(&self.ends, &open) {
+            return true;
+        }
+        if self.between(open, reader).is_empty() {
+            return false;
+        }
+        let pipeline = self.pipeline.get_or_init(|| self.find_pipeline(reader));
+        pipeline.contains(&entry.pid)
     }
+
+    /// Those ends that can join two commands of a pipeline: a shell closes them when it has started
+    /// both.
+    fn between(&self, mut ends: Vec<PipeEnd>, reader: &mut Reader) -> Vec<PipeEnd> {
+        let parent = self.ancestors().first();
+        let ask = || parent.and_then(|&parent| reader.pipe_ends(parent).ok());
+        let Some(shell) = self.shell.get_or_init(ask) else {
+            return Vec::new();
+        };
+        ends.retain(|end| shell.iter().all(|shells| shells.pipe != end.pipe));
+        ends
+    }
+
+    fn find_pipeline(&self, reader: &mut Reader) -> HashSet<Pid> {
+        let parent = self.ancestors().first();
+        let siblings = parent.and_then(|&parent| {
+            reader.children(parent).or_else(|| {
+                let all = Table::read(reader).ok()?;
+                let siblings = all.entries().iter();
+                let siblings = siblings.filter(|entry| entry.ppid == parent.get());
+                Some(siblings.map(|entry| entry.pid).collect())
+            })
+        });
+        let siblings = siblings.unwrap_or_default().into_iter();
+        let siblings: Vec<(Pid, Vec<PipeEnd>)> = siblings
+            .map(|pid| {
+                let ends = reader.pipe_ends(pid).unwrap_or_default();
+                (pid, self.between(ends, reader))
+            })
+            .collect();
+        joined(&self.ends, &siblings)
+    }
+}
+
+/// Who of `all` is joined with `ours`, directly or by others. Who has the same as we have is joined
+/// with others by that, and not with us.
+fn joined(ours: &[PipeEnd], all: &[(Pid, Vec<PipeEnd>)]) -> HashSet<Pid> {
+    let is_ours = |theirs: &PipeEnd| ours.iter().any(|ours| ours.is_same_as(theirs));
+    let mut found = HashSet::new();
+    let mut ends = ours.to_vec();
+    loop {
+        let next = all.iter().find(|(pid, theirs)| {
+            let only_inherited = theirs.iter().any(is_ours) && !are_joined(ours, theirs);
+            !found.contains(pid) && !only_inherited && are_joined(&ends, theirs)
+        });
+        let Some((pid, theirs)) = next else {
+            return found;
+        };
+        found.insert(*pid);
+        ends.extend_from_slice(theirs);
+    }
+}
+
+fn are_joined(ours: &[PipeEnd], theirs: &[PipeEnd]) -> bool {
+    ours.iter().any(|ours| {
+        let mut theirs = theirs.iter();
+        theirs.any(|theirs| ours.is_joined_with(theirs))
+    })
 }
 
 /// The ends by which the caller would be in a pipeline: its stdin and its stdout, where they are
@@ -232,19 +304,21 @@ impl Family {
 fn pipeline_ends(reader: &mut Reader) -> Vec<PipeEnd> {
     let mut ends = reader.pipe_ends(Pid::own()).unwrap_or_default();
     ends.retain(|end| (end.fd == 0 && end.reads) || (end.fd == 1 && end.writes));
+    for end in &mut ends {
+        (end.reads, end.writes) = (end.fd == 0, end.fd == 1);
+    }
     ends
 }
 
 impl PipeEnd {
-    /// Whether `other` is the other end of the pipe that this is an end of, as the tool's stdin
-    /// (where it reads) or stdout (where it writes).
+    /// Whether `other` is an end of the same pipe with the same direction.
+    fn is_same_as(&self, other: &PipeEnd) -> bool {
+        self.pipe == other.pipe && self.reads == other.reads && self.writes == other.writes
+    }
+
+    /// Whether `other` is the other end of the pipe that this is an end of.
     fn is_joined_with(&self, other: &PipeEnd) -> bool {
-        self.pipe == other.pipe
-            && if self.fd == 0 {
-                other.writes
-            } else {
-                other.reads
-            }
+        self.pipe == other.pipe && ((self.reads && other.writes) || (self.writes && other.reads))
     }
 }
 
@@ -295,6 +369,34 @@ mod tests {
         assert_eq!(table.descendants(&[pid(11), pid(20)]), [pid(12), pid(9)]);
         let group: Vec<Pid> = table.group(pid(10)).map(|entry| entry.pid).collect();
         assert_eq!(group, [pid(9), pid(10), pid(11)]);
+    }
+
+    #[test]
+    fn a_pipeline_is_joined_from_command_to_command() {
+        let end = |fd: i32, pipe: &str, mode: &str| PipeEnd {
+            fd,
+            pipe: pipe.into(),
+            reads: mode.contains('r'),
+            writes: mode.contains('w'),
+        };
+        // 1 | 2 | ours | 3, where 4 has what we have, 5 | 6 are by themselves, and 2 has no more
+        // than inherited what 5 writes to.
+        let all = [
+            (pid(1), vec![end(1, "a", "w")]),
+            (
+                pid(2),
+                vec![end(0, "a", "r"), end(1, "b", "w"), end(9, "e", "w")],
+            ),
+            (pid(3), vec![end(0, "c", "r")]),
+            (pid(4), vec![end(0, "b", "r"), end(1, "c", "w")]),
+            (pid(5), vec![end(1, "e", "w")]),
+            (pid(6), vec![end(0, "f", "r")]),
+            (pid(7), Vec::new()),
+        ];
+        let ours = [end(0, "b", "r"), end(1, "c", "w")];
+        let found = joined(&ours, &all);
+        assert_eq!(found, HashSet::from([pid(1), pid(2), pid(3)]));
+        assert!(joined(&[], &all).is_empty());
     }
 
     #[test]
