@@ -415,6 +415,34 @@ fn a_command_of_the_callers_pipeline_is_its_own_family() {
     }
 }
 
+#[test]
+fn a_fork_that_is_about_to_become_a_command_does_not_name_what_its_parent_names() {
+    let sandbox = Sandbox::new();
+    let id = new_id();
+    // The parent names it as a wrapper does; its fork takes its time, as on a busy machine.
+    let line = "import os, subprocess, time
+begun, begin = os.pipe()
+os.set_blocking(begun, False)
+child = os.fork()
+if child == 0:
+    asked = None
+    while asked is None or time.monotonic() < asked + 0.05:
+        try:
+            asked = asked or (os.read(begun, 1) and time.monotonic())
+        except BlockingIOError:
+            pass
+    os.execvp('true', ['true'])
+scan = subprocess.Popen(['holder-scan', '--session-id', os.environ['ID']])
+os.write(begin, b'x')
+scan.wait()
+os.waitpid(child, 0)";
+    let mut command =
+        sandbox.bash("python3 -c \"$LINE\" \"{\\\"args\\\":[\\\"--session-id\\\",\\\"$ID\\\"]}\"");
+    command.env("LINE", line).env("ID", &id);
+    let free = Scanned::of(command.output().unwrap());
+    assert_eq!(free.verdict(), "free", "{:?}", free.output);
+}
+
 /// Of a pipeline whose shell is outside of its pid namespace the parents are all 0.
 #[cfg(target_os = "linux")]
 #[test]

@@ -5,6 +5,7 @@ use std::collections::{HashMap, HashSet};
 use std::io;
 use std::path::PathBuf;
 use std::sync::Arc;
+use std::time::Duration;
 
 use process::{Entry, Family, Here, Pid, Reader, Sight, Table, terminal_name};
 use records::Deadline;
@@ -26,6 +27,11 @@ const FEW: usize = 8;
 
 /// How often a process that changes while it is read is read again.
 const TRIES: usize = 4;
+
+/// How often, and after which pause, a fork that is about to become another program is looked at
+/// again. On a busy machine it may have to wait for its turn.
+const FORK_LOOKS: usize = 1000;
+const FORK_PAUSE: Duration = Duration::from_millis(1);
 
 /// Which processes are wanted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -319,7 +325,7 @@ impl Scan<'_> {
     /// that no row is of two processes, or of two programs that one process has run.
     fn read_row(&mut self, pid: Pid) -> Option<Row> {
         for _ in 0..TRIES {
-            let before = self.reader.entry(pid).ok()?;
+            let before = self.settled(pid)?;
             if before.state.is_zombie() && self.reader.is_dead(&before) {
                 return None;
             }
@@ -339,6 +345,27 @@ impl Scan<'_> {
         self.look
             .fail(format!("process {pid} changed whenever it was read"));
         None
+    }
+
+    /// The entry of `pid`, once it is no more the fork of an ancestor of the caller that has yet to
+    /// become the command it was forked for: until then it has the arguments of a shell that may
+    /// name what is asked for. A fork that stays one sleeps sooner or later, to wait for somebody.
+    fn settled(&mut self, pid: Pid) -> Option<Entry> {
+        let mut entry = self.reader.entry(pid).ok()?;
+        let parent = Pid::new(entry.ppid.into());
+        let Some(parent) = parent.filter(|parent| self.ancestors.contains(parent)) else {
+            return Some(entry);
+        };
+        for _ in 0..FORK_LOOKS {
+            let may_become = matches!(entry.state.0, 'R' | 'D')
+                && self.reader.argv(pid) == self.reader.argv(parent);
+            if !may_become || self.request.deadline.passed() {
+                break;
+            }
+            std::thread::sleep(FORK_PAUSE);
+            entry = self.reader.entry(pid).ok()?;
+        }
+        Some(entry)
     }
 
     fn read_rest(&mut self, entry: &Entry) -> Row {
