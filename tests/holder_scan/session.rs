@@ -396,14 +396,16 @@ fn an_agent_in_the_background_of_the_calling_script_is_not_hidden() {
 fn a_command_of_the_callers_pipeline_is_its_own_family() {
     let sandbox = Sandbox::new();
     let id = new_id();
-    // What feeds it, and what reads from it; each may not yet be what it will be.
+    // What feeds it, and what reads from it; each may not yet be what it will be. None starts another,
+    // which would be no command of the pipeline.
     for line in [
         "(exec -a claude sh -c 'while echo; do :; done' x --resume \"$ID\") | \
          holder-scan --include-self --session-id \"$ID\"",
         "(exec -a claude sh -c 'while echo; do :; done' x --resume \"$ID\") | cat | cat | \
          holder-scan --include-self --session-id \"$ID\" | cat",
         "holder-scan --include-self --session-id \"$ID\" | \
-         (exec -a claude sh -c 'cat >out; :' x --resume \"$ID\"); cat out",
+         (exec -a claude sh -c 'while read -r line; do echo \"$line\"; done >out' x --resume \"$ID\"); \
+         cat out",
     ] {
         until("the agent is seen", || {
             let mut command = sandbox.bash(line);
