@@ -241,14 +241,15 @@ impl Family {
     }
 
     /// Those ends that can join two commands of a pipeline: a shell closes them when it has started
-    /// both.
+    /// both. It may be about to close those that join others with us.
     fn between(&self, mut ends: Vec<PipeEnd>, reader: &mut Reader) -> Vec<PipeEnd> {
         let parent = self.ancestors().first();
         let ask = || parent.and_then(|&parent| reader.pipe_ends(parent).ok());
         let Some(shell) = self.shell.get_or_init(ask) else {
             return Vec::new();
         };
-        ends.retain(|end| shell.iter().all(|shells| shells.pipe != end.pipe));
+        let is_in = |ends: &[PipeEnd], end: &PipeEnd| ends.iter().any(|one| one.pipe == end.pipe);
+        ends.retain(|end| is_in(&self.ends, end) || !is_in(shell, end));
         ends
     }
 
