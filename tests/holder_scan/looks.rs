@@ -3,7 +3,7 @@
 use std::time::{Duration, Instant};
 
 use super::*;
-use crate::support::{bin, rounds, said};
+use crate::support::{as_user, bin, rounds, said, unused_user};
 
 #[test]
 fn a_users_own_processes_are_a_complete_look() {
@@ -36,16 +36,11 @@ fn what_cannot_be_read_of_ones_own_is_not_nobody() {
     }
     let sandbox = Sandbox::new();
     // A user of this test's own, with a process that is not dumpable.
-    let as_user = |program: &str, arguments: &[&str]| {
-        let mut command = Command::new("setpriv");
+    let user = unused_user();
+    let run = |program: &str, arguments: &[&str]| {
+        let mut command = as_user(user);
         command
-            .args([
-                "--reuid=65533",
-                "--regid=65533",
-                "--clear-groups",
-                "--",
-                program,
-            ])
+            .arg(program)
             .args(arguments)
             .current_dir("/")
             .stdin(Stdio::piped())
@@ -56,7 +51,7 @@ fn what_cannot_be_read_of_ones_own_is_not_nobody() {
     let line =
         "import ctypes, sys; ctypes.CDLL(None).prctl(4, 0); print(flush=True); sys.stdin.read()";
     let mut hidden = Killed(
-        as_user("/usr/bin/env", &["python3", "-c", line])
+        run("/usr/bin/env", &["python3", "-c", line])
             .spawn()
             .unwrap(),
     );
@@ -68,7 +63,7 @@ fn what_cannot_be_read_of_ones_own_is_not_nobody() {
     )
     .unwrap();
     let ask = |question: [&str; 2]| {
-        let mut command = as_user(text(bin("holder-scan")), &["-e"]);
+        let mut command = run(text(bin("holder-scan")), &["-e"]);
         let output = command
             .args(question)
             .stderr(Stdio::piped())

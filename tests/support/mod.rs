@@ -7,6 +7,7 @@ use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Output, Stdio};
 use std::sync::Mutex;
+use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::{Duration, Instant};
 
 use process::{Handle, Here, Identity, Pid, Reader, Signal, Standing, Table};
@@ -100,16 +101,15 @@ impl Sandbox {
         command
     }
 
-    /// A tool as a user who is not root: `nobody` where the tests themselves run as root.
+    /// A tool as a user who is not root: one of its own where the tests themselves run as root.
     pub fn tool_as_user(&self, tool: &str) -> Command {
         use std::os::unix::fs::PermissionsExt;
         if !nix::unistd::geteuid().is_root() {
             return self.tool(tool);
         }
         std::fs::set_permissions(self.dir.path(), std::fs::Permissions::from_mode(0o777)).unwrap();
-        let mut command = Command::new("/usr/bin/setpriv");
+        let mut command = as_user(unused_user());
         command
-            .args(["--reuid=65534", "--regid=65534", "--clear-groups", "--"])
             .arg(bin(tool))
             .current_dir(self.dir.path())
             .stdin(Stdio::null());
@@ -212,6 +212,24 @@ pub fn records(output: &Output) -> Vec<Value> {
 /// What was said on stderr.
 pub fn said(output: &Output) -> String {
     String::from_utf8_lossy(&output.stderr).into_owned()
+}
+
+/// A user whom no other test runs anything as, not even one of another run of these tests at the
+/// same time. What such a process may not read of others counts, and it is others' for a moment
+/// when it becomes this user's.
+pub fn unused_user() -> u32 {
+    static COUNT: AtomicU32 = AtomicU32::new(0);
+    let count = COUNT.fetch_add(1, Ordering::Relaxed);
+    10_000 + std::process::id() % 3_000 * 16 + count % 16
+}
+
+/// What runs the command that is to follow as `user`, which only root can.
+pub fn as_user(user: u32) -> Command {
+    let mut command = Command::new("/usr/bin/setpriv");
+    command
+        .args([format!("--reuid={user}"), format!("--regid={user}")])
+        .args(["--clear-groups", "--"]);
+    command
 }
 
 /// Makes an executable file of what a line of shell prints about `$2`, which is `word`. Another
