@@ -1,9 +1,11 @@
 //! What these tests share: a wait under observation.
 
+use std::ffi::OsStr;
 use std::io::Read;
 use std::os::unix::process::ExitStatusExt;
+use std::path::Path;
 use std::process::{Child, Command, ExitStatus, Stdio};
-use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
@@ -81,7 +83,6 @@ pub fn start(mut command: Command) -> Waiting {
     let noise = Noise::start();
     let started = Instant::now();
     let mut child = command.spawn().unwrap();
-    noise.pid.store(child.id(), Ordering::Relaxed);
     let stdout = Arc::new(Mutex::new(Vec::new()));
     let mut readers = Vec::new();
     if let Some(mut pipe) = child.stdout.take() {
@@ -112,10 +113,16 @@ pub fn start(mut command: Command) -> Waiting {
     }
 }
 
-/// How long a process takes from its start to its end that does nothing.
+/// How long a process takes from its start to its end that does nothing, and the kernel to take
+/// down a watch on files: it does so for all processes one after the other, inside of their exit.
 fn a_process() -> Duration {
     let started = Instant::now();
     assert!(Command::new("/bin/true").status().unwrap().success());
+    let mut watch = process::Watch::new().unwrap();
+    watch.begin();
+    watch.entry(Path::new("/"), OsStr::new("tmp")).unwrap();
+    watch.end();
+    drop(watch);
     started.elapsed()
 }
 
@@ -157,7 +164,7 @@ impl Waiting {
         let gone = Instant::now();
         let status = self.child.wait().unwrap();
         let took = gone - self.started;
-        let noise = self.noise.stop(gone) + self.birth.max(a_process()) * 2 + queued;
+        let noise = self.noise.stop() + self.birth.max(a_process()) * 2 + queued;
         let left = marked(&self.mark);
         assert!(left.is_empty(), "left behind: {left:?}");
         let texts: Vec<Vec<u8>> = self
@@ -257,67 +264,39 @@ fn marked(mark: &str) -> Vec<i32> {
     .collect()
 }
 
-/// The most that the kernel is allowed for the end of a process. A wait that something keeps from its
-/// end takes longer.
-const MOST_OF_EXIT: Duration = Duration::from_secs(1);
-
-/// How late the machine is: a thread that sleeps for a moment, again and again, and sees by how much
-/// it overslept, and when the wait was at its end, so that the rest was the kernel's. It takes a
-/// watch on files down inside of the exit of a process, and for all processes one after the other.
+/// How late the machine is: a thread that sleeps for a moment, again and again, and sees by how
+/// much it overslept.
 struct Noise {
-    /// The wait's.
-    pid: Arc<AtomicU32>,
     stop: Arc<AtomicBool>,
-    thread: Option<JoinHandle<(Duration, Option<Instant>)>>,
+    thread: Option<JoinHandle<Duration>>,
 }
 
 impl Noise {
     fn start() -> Noise {
-        let (pid, stop) = (
-            Arc::new(AtomicU32::new(0)),
-            Arc::new(AtomicBool::new(false)),
-        );
-        let (of_wait, seen) = (Arc::clone(&pid), Arc::clone(&stop));
+        let stop = Arc::new(AtomicBool::new(false));
+        let seen = Arc::clone(&stop);
         let thread = std::thread::spawn(move || {
             let step = Duration::from_millis(2);
             let mut late = Duration::ZERO;
-            let mut ends = None;
             while !seen.load(Ordering::Relaxed) {
                 let before = Instant::now();
                 std::thread::sleep(step);
                 late = late.max(before.elapsed().saturating_sub(step));
-                if ends.is_none() && is_exiting(of_wait.load(Ordering::Relaxed)) {
-                    ends = Some(Instant::now());
-                }
             }
-            (late, ends)
+            late
         });
         Noise {
-            pid,
             stop,
             thread: Some(thread),
         }
     }
 
     /// The start of a process, its last steps and this look at it can each be late.
-    fn stop(&mut self, gone: Instant) -> Duration {
+    fn stop(&mut self) -> Duration {
         self.stop.store(true, Ordering::Relaxed);
-        let seen = self.thread.take().map(|thread| thread.join().unwrap());
-        let (late, ends) = seen.unwrap_or_default();
-        let exit = ends.map_or(Duration::ZERO, |ends| gone.saturating_duration_since(ends));
-        late * 4 + exit.min(MOST_OF_EXIT)
+        let late = self.thread.take().map(|thread| thread.join().unwrap());
+        late.unwrap_or_default() * 4
     }
-}
-
-/// Whether a process is in the kernel's exit(2) for good: PF_EXITING of its flags, proc_pid_stat(5).
-fn is_exiting(pid: u32) -> bool {
-    const PF_EXITING: u64 = 0x4;
-    let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
-    let flags = stat.rsplit_once(')').and_then(|(_, fields)| {
-        let flags = fields.split_whitespace().nth(6)?;
-        flags.parse::<u64>().ok()
-    });
-    flags.is_some_and(|flags| flags & PF_EXITING != 0)
 }
 
 /// Does something after a moment, in a thread of its own.
