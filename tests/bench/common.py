@@ -92,12 +92,6 @@ def median(values):
     return sorted(values)[len(values) // 2]
 
 
-def usual(values):
-    """What it is where nothing disturbs: the mean of the lesser half."""
-    half = sorted(values)[:len(values) // 2 + 1]
-    return sum(half) / len(half)
-
-
 def contest(contestants, rounds, pick=least):
     """Lets each have its turn in each round, so that what disturbs, disturbs all alike, and in another
     order each time, since a program leaves the caches to the next as it has used them. Takes a
