@@ -170,6 +170,28 @@ fn without_a_watch_it_is_looked_for_and_said_once() {
 }
 
 #[test]
+fn the_kernel_gets_every_watch_back() {
+    let sandbox = Sandbox::new();
+    fs::write(sandbox.path("log"), "a line\n").unwrap();
+    let tool = env!("CARGO_BIN_EXE_eventwait");
+    // A wait that has ended may still be counted for a moment. One that is never given back fails
+    // the third wait, and all that come after it.
+    let script = format!(
+        "echo 2 > /proc/sys/user/max_inotify_instances
+         for i in {{1..20}}; do
+             until said=$({tool} --follow log --from start --timeout 20 2>&1) && [ \"$said\" = 'a line' ]
+             do :; done
+         done"
+    );
+    let status = std::process::Command::new("timeout")
+        .args(["60", "unshare", "-Ur", "bash", "-c", &script])
+        .current_dir(sandbox.path(""))
+        .status()
+        .unwrap();
+    assert!(status.success(), "{status}");
+}
+
+#[test]
 fn bytes_that_are_no_text_are_shown_and_matched_as_bytes() {
     use std::os::unix::ffi::OsStrExt;
     let sandbox = Sandbox::new();

@@ -191,6 +191,12 @@ impl Intake {
             .is_some_and(|wanted| self.counts.matched >= wanted)
     }
 
+    /// How many more there have to be, where that is a number.
+    pub fn lacks(&self) -> Option<u64> {
+        let lacks = |wanted: u64| wanted.saturating_sub(self.counts.matched);
+        self.wanted.map(lacks)
+    }
+
     /// How the wait for `events` ends, each of which can happen only once, now that all have.
     pub fn after_all(&self, events: u64) -> End {
         match self.wanted {

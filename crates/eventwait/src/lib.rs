@@ -35,6 +35,7 @@ pub mod fuzzing {
 }
 
 use std::ffi::OsStr;
+use std::mem::ManuallyDrop;
 use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -151,7 +152,7 @@ fn run(args: Args, started: Instant) -> Result<Status, Failure> {
     };
     let Wait { intake, source, .. } = wait;
     // What it has started was ended; what sleeps in the kernel is not waited for.
-    std::mem::forget(source);
+    let mut source = ManuallyDrop::new(source);
     let counts = intake.counts();
     let quiet = intake.is_quiet();
     let patience = match end {
@@ -177,6 +178,7 @@ fn run(args: Args, started: Instant) -> Result<Status, Failure> {
             None => to_stderr(&line),
         }
     }
+    source.leave();
     match end::leave(end, args.all, said, &args.exit_code) {
         Leave::With(status) => Ok(status),
         Leave::Quietly => Err(Failure::reader_gone()),
@@ -192,6 +194,7 @@ fn wanted(args: &Args) -> Option<u64> {
 
 fn source(args: &Args) -> Result<Box<dyn Source>, Failure> {
     let max_line = args.max_line;
+    let once = args.timeout.is_some_and(|timeout| timeout.is_zero());
     Ok(if let Some(path) = &args.socket {
         let ack = args
             .ack
@@ -208,6 +211,7 @@ fn source(args: &Args) -> Result<Box<dyn Source>, Failure> {
             path.clone(),
             args.from.unwrap_or(From::End),
             max_line,
+            once,
         ))
     } else if !args.herdr.is_empty() {
         Box::new(herdr(args))
@@ -219,7 +223,7 @@ fn source(args: &Args) -> Result<Box<dyn Source>, Failure> {
         process::raise_descriptor_limit();
         Box::new(Exits::new(args.exit.clone()))
     } else if !args.path.is_empty() {
-        Box::new(source::path::Paths::new(args.path.clone(), args.gone))
+        Box::new(source::path::Paths::new(args.path.clone(), args.gone, once))
     } else if let Some(path) = &args.connect {
         Box::new(source::connect::Connect::new(path.clone()))
     } else {

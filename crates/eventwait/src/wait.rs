@@ -109,9 +109,7 @@ impl Wait {
                     return Ok(End::NotPrinted);
                 }
             }
-            // Or there is only something to be printed, by somebody who takes his time.
-            let is_last = near.passed() && !self.timeout.is_zero() || over.is_some();
-            if !is_near && is_last {
+            if !is_near && near.passed() && !self.timeout.is_zero() {
                 is_near = true;
                 self.source.wind_down();
             }

@@ -79,13 +79,14 @@ enum Read {
 }
 
 impl Follow {
-    /// Follows the file that `path` names, and those that will have the name later.
-    pub fn new(path: PathBuf, from: From, max_line: usize) -> Follow {
+    /// Follows the file that `path` names, and those that will have the name later; or only looks
+    /// `once`.
+    pub fn new(path: PathBuf, from: From, max_line: usize, once: bool) -> Follow {
         Follow {
             path,
             from,
             max_line,
-            points: Points::new(),
+            points: Points::new(once),
             file: None,
             generation: 0,
             looked: false,
@@ -276,6 +277,10 @@ impl Source for Follow {
 
     fn wind_down(&mut self) {
         self.points.release();
+    }
+
+    fn leave(&mut self) {
+        self.points.leave();
     }
 
     fn offset(&self) -> Option<Mark> {

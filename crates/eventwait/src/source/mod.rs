@@ -85,6 +85,10 @@ pub trait Source {
 
     /// Ends what the source has started, within a bounded time.
     fn stop(&mut self) {}
+
+    /// All is said: what the end of the process would have to wait for is given up, if that can be
+    /// done faster.
+    fn leave(&mut self) {}
 }
 
 /// The descriptors that a wait is woken by.

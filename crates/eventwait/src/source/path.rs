@@ -19,6 +19,8 @@ pub struct Paths {
     /// How many there were.
     all: u64,
     gone: bool,
+    /// Nothing has been looked at yet.
+    is_new: bool,
     points: Points,
 }
 
@@ -35,15 +37,16 @@ struct Event {
 }
 
 impl Paths {
-    /// Waits until each of `paths` exists, or, with `gone`, does not.
-    pub fn new(mut paths: Vec<PathBuf>, gone: bool) -> Paths {
+    /// Waits until each of `paths` exists, or, with `gone`, does not; or only looks `once`.
+    pub fn new(mut paths: Vec<PathBuf>, gone: bool, once: bool) -> Paths {
         let mut seen = std::collections::HashSet::new();
         paths.retain(|path| seen.insert(path.clone()));
         Paths {
             all: paths.len() as u64,
             pending: paths,
             gone,
-            points: Points::new(),
+            is_new: true,
+            points: Points::new(once),
         }
     }
 }
@@ -53,11 +56,21 @@ impl Source for Paths {
         if !self.points.is_stale() {
             return Turn::Idle;
         }
-        self.points.begin();
-        for path in &self.pending {
-            self.points.arm(path);
+        // What has happened already needs no watch.
+        let has_happened = |path: &&PathBuf| exists(path) == Ok(Some(!self.gone));
+        let lacks = intake.lacks().unwrap_or(self.all);
+        let enough =
+            self.is_new && self.pending.iter().filter(has_happened).count() as u64 >= lacks;
+        if std::mem::take(&mut self.is_new) && enough {
+            // Unless not all of that is what is awaited.
+            self.points.look_again();
+        } else {
+            self.points.begin();
+            for path in &self.pending {
+                self.points.arm(path);
+            }
+            self.points.end();
         }
-        self.points.end();
         intake.armed();
         let mut error = None;
         let gone = self.gone;
@@ -98,6 +111,10 @@ impl Source for Paths {
 
     fn wind_down(&mut self) {
         self.points.release();
+    }
+
+    fn leave(&mut self) {
+        self.points.leave();
     }
 }
 

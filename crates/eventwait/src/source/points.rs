@@ -28,6 +28,8 @@ const MAX_LINKS: usize = 40;
 /// A watch on paths, with looking now and then where it does not reach.
 pub struct Points {
     watch: Option<Watch>,
+    /// No watch could be had, which has been said.
+    refused: bool,
     /// Whether a notice comes of everything in this round.
     notified: bool,
     due: Option<Instant>,
@@ -37,23 +39,15 @@ pub struct Points {
 }
 
 impl Points {
-    /// Watches nothing yet. Where no watch can be had that is said, once, and looking has to do.
-    pub fn new() -> Points {
-        let watch = match Watch::new() {
-            Ok(watch) => Some(watch),
-            Err(error) => {
-                tell(&format!(
-                    "no notice of changes to files, looking every {UNNOTIFIED:?} instead: {error}"
-                ));
-                None
-            }
-        };
+    /// Watches nothing yet. One who wants to look `once` needs no watch at all.
+    pub fn new(once: bool) -> Points {
         Points {
-            watch,
+            watch: None,
+            refused: false,
             notified: true,
             due: None,
             stale: true,
-            released: false,
+            released: once,
         }
     }
 
@@ -73,9 +67,9 @@ impl Points {
         self.stale = true;
     }
 
-    /// Watches nothing from now on, and looks all the more often. The kernel needs a while to take
-    /// a watch down (a grace period of its own, and on a busy machine some tenths of a second), and
-    /// the end of a process waits for that: it has to be over by the deadline.
+    /// Watches nothing from now on, and looks all the more often. The kernel may need a while to
+    /// take a watch down, on a busy machine some tenths of a second; where the end of a process
+    /// waits for that (see [`Watch`]), it has to be over by the deadline.
     pub fn release(&mut self) {
         self.released = true;
         self.stale = true;
@@ -85,13 +79,32 @@ impl Points {
         }
     }
 
+    /// Watches nothing any more. Unlike the end of the process, this need not wait for the kernel:
+    /// see [`Watch`].
+    pub fn leave(&mut self) {
+        self.watch = None;
+    }
+
     /// When it will be time to look if nothing happens before.
     pub fn due(&self) -> Option<Instant> {
         self.due
     }
 
-    /// Begins a round of arming.
+    /// Begins a round of arming. Where no watch can be had that is said, once, and looking has to
+    /// do until there is one: those of waits that have ended come free a little later.
     pub fn begin(&mut self) {
+        if self.watch.is_none() && !self.released {
+            match Watch::new() {
+                Ok(watch) => self.watch = Some(watch),
+                Err(error) if !self.refused => {
+                    self.refused = true;
+                    tell(&format!(
+                        "no notice of changes to files, looking every {UNNOTIFIED:?} instead: {error}"
+                    ));
+                }
+                Err(_) => {}
+            }
+        }
         self.notified = self.watch.is_some();
         if let Some(watch) = &mut self.watch {
             watch.begin();

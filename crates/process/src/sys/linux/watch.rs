@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 use std::ffi::{OsStr, OsString};
-use std::io;
+use std::io::{self, IoSlice};
 use std::mem::MaybeUninit;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
 use std::os::unix::ffi::OsStrExt;
@@ -10,6 +10,10 @@ use std::path::Path;
 
 use rustix::fs::inotify::{self, CreateFlags, ReadFlags, Reader, WatchFlags};
 use rustix::io::Errno;
+use rustix::net::{
+    AddressFamily, SendAncillaryBuffer, SendAncillaryMessage, SendFlags, SocketFlags, SocketType,
+    sendmsg, socketpair,
+};
 
 /// What may change about the names in a directory, and about the directory itself.
 const ENTRY: WatchFlags = WatchFlags::CREATE
@@ -48,9 +52,15 @@ const NOTIFYING: [u64; 9] = [
 /// It says that something may have happened, never what: the caller looks for itself. Places are
 /// told anew in rounds, [`Watch::begin`] to [`Watch::end`]; what a round does not name again is
 /// forgotten at its end.
+///
+/// Giving it up takes no time since Linux 6.9, and neither does the end of a process that has given
+/// it up. The end of one that has not waits for the kernel, up to some tenths of a second where all
+/// processors are busy.
 #[derive(Debug)]
 pub struct Watch {
+    // Fields are dropped in this order, and it matters for these two.
     inotify: OwnedFd,
+    unreachable: Option<Unreachable>,
     round: u64,
     places: HashMap<i32, Place>,
 }
@@ -71,6 +81,7 @@ impl Watch {
     pub fn new() -> io::Result<Watch> {
         Ok(Watch {
             inotify: inotify::init(CreateFlags::NONBLOCK | CreateFlags::CLOEXEC)?,
+            unreachable: None,
             round: 0,
             places: HashMap::new(),
         })
@@ -166,6 +177,66 @@ impl Watch {
     /// as on a network mount, one has to look now and then.
     pub fn is_notified(path: &Path) -> bool {
         rustix::fs::statfs(path).is_ok_and(|fs| NOTIFYING.contains(&(fs.f_type as u64)))
+    }
+}
+
+impl Drop for Watch {
+    fn drop(&mut self) {
+        // The kernel may have many watches to close then: it waits for all marks at once that have
+        // been taken away before.
+        for &wd in self.places.keys() {
+            let _ = inotify::remove_watch(&self.inotify, wd);
+        }
+        // Where that fails, what follows closes the watch here and now.
+        self.unreachable = Unreachable::with(self.inotify.as_fd()).ok();
+    }
+}
+
+/// Sockets that nobody can reach once they are closed here, with a descriptor in their queue: the
+/// kernel collects them, and so closes the descriptor in our place.
+///
+/// The last close(2) of an inotify descriptor waits for a grace period in which its marks are
+/// taken down, and so does the end of a process that has it open: most often some milliseconds,
+/// and the longer the busier the machine is. One who waits for an event is told so much later.
+///
+/// Therefore it is sent, as unix(7) has it with SCM_RIGHTS, to a socket that has itself in its
+/// queue, too. When all are closed here only that queue still refers to them. The kernel looks for
+/// such circles whenever a socket is closed while descriptors are on their way: since Linux 6.9 in
+/// a worker of its own (net/unix/garbage.c), before that inside of close(2), where nothing is won
+/// by it and nothing lost.
+#[derive(Debug)]
+struct Unreachable {
+    // Closed in this order: it is the close of the other one that has the kernel look.
+    _queue: OwnedFd,
+    _other: OwnedFd,
+}
+
+impl Unreachable {
+    /// Some with `fd`, which is to be closed before them.
+    ///
+    /// # Errors
+    ///
+    /// Those of socketpair(2) and sendmsg(2), among them ETOOMANYREFS: as many descriptors of this
+    /// user are on their way as a process may have open.
+    fn with(fd: BorrowedFd<'_>) -> io::Result<Unreachable> {
+        let (queue, other) = socketpair(
+            AddressFamily::UNIX,
+            SocketType::DGRAM,
+            SocketFlags::CLOEXEC,
+            None,
+        )?;
+        let passed = [fd, queue.as_fd()];
+        let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(2))];
+        let mut control = SendAncillaryBuffer::new(&mut space);
+        if !control.push(SendAncillaryMessage::ScmRights(&passed)) {
+            return Err(Errno::NOBUFS.into());
+        }
+        let flags = SendFlags::NOSIGNAL | SendFlags::DONTWAIT;
+        sendmsg(&other, &[IoSlice::new(b"x")], &mut control, flags)?;
+        Ok(Unreachable {
+            _queue: queue,
+            _other: other,
+        })
     }
 }
 
