@@ -169,6 +169,35 @@ fn without_a_watch_it_is_looked_for_and_said_once() {
     assert_eq!(said.matches("no notice of changes").count(), 1, "{said}");
 }
 
+/// Runs a script of bash in a user namespace of its own, which has limits of its own.
+#[track_caller]
+fn succeeds_with_limits_of_its_own(sandbox: &Sandbox, script: &str) {
+    let output = std::process::Command::new("timeout")
+        .args(["60", "unshare", "-Ur", "bash", "-c", script])
+        .current_dir(sandbox.path(""))
+        .output()
+        .unwrap();
+    assert!(output.status.success(), "{output:?}");
+}
+
+#[test]
+fn a_watch_is_asked_for_until_there_is_one() {
+    let sandbox = Sandbox::new();
+    let tool = env!("CARGO_BIN_EXE_eventwait");
+    let script = format!(
+        "limit=/proc/sys/user/max_inotify_instances
+         echo 0 > $limit
+         {tool} --path p --timeout 20 --ack-line armed >said &
+         until grep -q armed said; do sleep 0.01; done
+         ls -l /proc/$!/fd | grep inotify && exit 9
+         echo 1 > $limit
+         until ls -l /proc/$!/fd | grep inotify; do sleep 0.01; done
+         touch p
+         wait $!"
+    );
+    succeeds_with_limits_of_its_own(&sandbox, &script);
+}
+
 #[test]
 fn the_kernel_gets_every_watch_back() {
     let sandbox = Sandbox::new();
@@ -183,12 +212,7 @@ fn the_kernel_gets_every_watch_back() {
              do :; done
          done"
     );
-    let status = std::process::Command::new("timeout")
-        .args(["60", "unshare", "-Ur", "bash", "-c", &script])
-        .current_dir(sandbox.path(""))
-        .status()
-        .unwrap();
-    assert!(status.success(), "{status}");
+    succeeds_with_limits_of_its_own(&sandbox, &script);
 }
 
 #[test]
