@@ -352,3 +352,123 @@ fn a_server_that_is_stopped() {
         .not_before(ms(500))
         .gone_at(ms(500));
 }
+
+#[test]
+fn the_last_pane_takes_the_server_along_and_has_died_all_the_same() {
+    let tmux = Tmux::start();
+    tmux.run(&["set-option", "-g", "remain-on-exit", "off"]);
+    let last = tmux.split("main", "read x; exit 7");
+    tmux.run(&["kill-pane", "-t", "%0"]);
+    let words = ["--pane", &last, "--match", "event=pane.exited"];
+    let waiting = tmux.waiting(&words);
+    tmux.run(&["send-keys", "-t", &last, "Enter"]);
+    let event = event(waiting.finish().ended(0, "matched"));
+    assert_eq!(event["data"]["pane"], last.as_str());
+    if tells_of_the_collected() {
+        assert_eq!(event["data"]["code"], 7, "{event}");
+    }
+}
+
+#[test]
+fn panes_die_with_a_server_that_is_killed() {
+    let tmux = Tmux::start();
+    // What has no terminal to lose outlives it.
+    let deaf = tmux.split("main", "trap '' HUP; echo deaf; exec sleep 304");
+    until("it is deaf", || {
+        tmux.run(&["capture-pane", "-p", "-t", &deaf])
+            .contains("deaf")
+    });
+    let of = |format: &str, pane: &str| -> i32 {
+        let pid = tmux.run(&["display-message", "-p", "-t", pane, format]);
+        pid.parse().unwrap()
+    };
+    let server = of("#{pid}", "%0");
+    tmux.sandbox.track_pid(of("#{pane_pid}", &deaf));
+    let waiting = tmux.waiting(&["--all", "--match", "event=pane.exited"]);
+    nix::sys::signal::kill(
+        nix::unistd::Pid::from_raw(server),
+        nix::sys::signal::Signal::SIGKILL,
+    )
+    .unwrap();
+    let waited = waiting.finish();
+    assert_eq!(waited.ended(0, "closed").count("matched"), 1);
+    assert_eq!(event(&waited)["data"]["pane"], "%0");
+}
+
+#[test]
+fn a_server_without_any_session_has_no_pane() {
+    let tmux = Tmux::start();
+    tmux.run(&["set-option", "-s", "exit-empty", "off"]);
+    tmux.run(&["kill-session", "-t", "main"]);
+    let words = ["--pane", "%0", "--match", "event=pane.exited"];
+    let waited = tmux.wait(&words);
+    let event = event(waited.ended(0, "matched"));
+    assert_eq!(
+        (&event["data"]["pane"], &event["initial"]),
+        (&"%0".into(), &true.into())
+    );
+}
+
+#[test]
+fn the_session_keeps_its_environment_and_the_server_its_life() {
+    let tmux = Tmux::start();
+    tmux.run(&["new-session", "-d", "-s", "loud", "yes"]);
+    tmux.run(&["set-environment", "-t", "loud", "SSH_AUTH_SOCK", "kept"]);
+    let pane = tmux.run(&["display-message", "-p", "-t", "loud", "#{pane_id}"]);
+    // A client that does not come to its end while its session goes: nobody reads what it prints.
+    let (reader, writer) = std::io::pipe().unwrap();
+    let words = ["--pane", &pane, "--all"];
+    let mut stuck = command(&tmux.sandbox, &tmux.words_for("5", &words));
+    stuck.env("SSH_AUTH_SOCK", "another").stdout(writer);
+    let stuck = start(stuck);
+    let io = format!("/proc/{}/io", stuck.pid());
+    until("no more is taken from the server", || {
+        let before = std::fs::read_to_string(&io).unwrap();
+        std::thread::sleep(ms(200));
+        let printed = rustix::io::ioctl_fionread(&reader).unwrap();
+        printed > 0 && std::fs::read_to_string(&io).unwrap() == before
+    });
+    let kept = tmux.run(&["show-environment", "-t", "loud", "SSH_AUTH_SOCK"]);
+    assert_eq!(kept, "SSH_AUTH_SOCK=kept");
+    tmux.run(&["kill-session", "-t", "loud"]);
+    // Longer than tmux takes to look at what clients have subscribed to.
+    stuck.finish();
+    drop(reader);
+    assert_eq!(
+        tmux.run(&["list-sessions", "-F", "#{session_name}"]),
+        "main"
+    );
+}
+
+#[test]
+fn numbers_of_another_place_are_not_told() {
+    let tmux = Tmux::start();
+    let socket = tmux.sandbox.path("elsewhere");
+    let socket = socket.to_str().unwrap();
+    let script = format!(
+        "tmux -f /dev/null -S {socket} new-session -d 'read x; exit 7' ';' split-window cat
+         exec sleep 305"
+    );
+    let mut elsewhere = Command::new("unshare")
+        .args(["-Urpf", "--mount-proc", "--kill-child", "sh", "-c", &script])
+        .spawn()
+        .unwrap();
+    let ask = |words: &[&str]| {
+        let mut tmux = Command::new("tmux");
+        let output = tmux.args(["-S", socket]).args(words).output().unwrap();
+        output.status.success()
+    };
+    until("it is there", || ask(&["has-session", "-t", "0:0.1"]));
+    let words = ["--tmux", "--tmux-socket", socket, "--timeout", "20"];
+    let more = ["--match", "event=pane.exited", "--ack-line", "armed"];
+    let waiting = start(command(&tmux.sandbox, &[&words[..], &more].concat()));
+    waiting.until_printed("armed\n");
+    assert!(ask(&["send-keys", "-t", "0:0.0", "Enter"]));
+    let waited = waiting.finish();
+    elsewhere.kill().unwrap();
+    elsewhere.wait().unwrap();
+    assert_eq!(
+        event(waited.ended(0, "matched"))["data"]["pid"],
+        Value::Null
+    );
+}

@@ -5,7 +5,7 @@
 
 use std::ffi::{OsStr, OsString};
 use std::os::unix::ffi::OsStrExt;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use process::helper;
@@ -85,6 +85,32 @@ impl Tmux {
         command
     }
 
+    /// Where its socket is.
+    fn path(&self) -> PathBuf {
+        let named = |name: &OsStr| {
+            let folder = std::env::var_os("TMUX_TMPDIR").filter(|folder| !folder.is_empty());
+            let folder = folder.map_or_else(|| PathBuf::from("/tmp"), PathBuf::from);
+            let own = format!("tmux-{}", rustix::process::geteuid().as_raw());
+            folder.join(own).join(name)
+        };
+        let inherited = || {
+            let value = std::env::var("TMUX").unwrap_or_default();
+            let socket = value.split(',').next().filter(|socket| !socket.is_empty());
+            socket.map(PathBuf::from)
+        };
+        match &self.server {
+            Address::Default => inherited().unwrap_or_else(|| named(OsStr::new("default"))),
+            Address::Name(name) => named(name),
+            Address::Socket(path) => path.clone(),
+        }
+    }
+
+    /// Who is behind its socket, if somebody is; what a server says of itself is a number of its
+    /// own pid namespace.
+    pub fn peer(&self, deadline: Deadline) -> Option<Peer> {
+        peer_at(&self.path(), deadline)
+    }
+
     fn called(&self) -> String {
         match &self.server {
             Address::Default => "tmux".to_owned(),
@@ -100,23 +126,7 @@ impl Multiplexer for Tmux {
     }
 
     fn place(&self) -> String {
-        let named = |name: &OsStr| {
-            let folder = std::env::var_os("TMUX_TMPDIR").filter(|folder| !folder.is_empty());
-            let folder = folder.map_or_else(|| PathBuf::from("/tmp"), PathBuf::from);
-            let own = format!("tmux-{}", rustix::process::geteuid().as_raw());
-            folder.join(own).join(name)
-        };
-        let inherited = || {
-            let value = std::env::var("TMUX").unwrap_or_default();
-            let socket = value.split(',').next().filter(|socket| !socket.is_empty());
-            socket.map(PathBuf::from)
-        };
-        let path = match &self.server {
-            Address::Default => inherited().unwrap_or_else(|| named(OsStr::new("default"))),
-            Address::Name(name) => named(name),
-            Address::Socket(path) => path.clone(),
-        };
-        path.display().to_string()
+        self.path().display().to_string()
     }
 
     fn panes(&self, deadline: Deadline) -> Result<Listing, Silence> {
@@ -136,23 +146,20 @@ impl Multiplexer for Tmux {
             if let Address::Socket(path) = &self.server {
                 server.socket = Some(absolute(path));
             }
-            server.peer = self.peer(server, deadline);
+            // As the server says it, which knows where it is.
+            let path = match &self.server {
+                Address::Socket(path) => Some(path.clone()),
+                Address::Default | Address::Name(_) => server.socket.as_ref().map(PathBuf::from),
+            };
+            server.peer = path.and_then(|path| peer_at(&path, deadline));
         }
         Ok(listing)
     }
 }
 
-impl Tmux {
-    /// Who is behind the server's socket; what the server says of itself is a number of its own
-    /// pid namespace.
-    fn peer(&self, server: &Server, deadline: Deadline) -> Option<Peer> {
-        let path = match &self.server {
-            Address::Socket(path) => path.clone(),
-            Address::Default | Address::Name(_) => server.socket.as_ref()?.into(),
-        };
-        let stream = Stream::connect(&path, deadline).ok()?;
-        process::peer(stream.socket()).ok()
-    }
+fn peer_at(path: &Path, deadline: Deadline) -> Option<Peer> {
+    let stream = Stream::connect(path, deadline).ok()?;
+    process::peer(stream.socket()).ok()
 }
 
 /// What it means that tmux listed nothing.

@@ -199,13 +199,9 @@ pub fn again(
 /// Why the pids that a server names are not to be believed here: it lives in another pid
 /// namespace, where they are other processes' numbers.
 pub fn foreign_numbers(here: &Here, listing: &Listing) -> Option<String> {
-    let pid = listing.server.as_ref()?.peer?.pid;
-    let foreign = match pid {
-        Some(pid) => here.shares_numbers(pid) == Some(false),
-        // The kernel has no number of here for it.
-        None => true,
-    };
-    foreign.then(|| "the multiplexer's server lives in another pid namespace".to_owned())
+    let peer = listing.server.as_ref()?.peer?;
+    here.is_foreign(peer)
+        .then(|| "the multiplexer's server lives in another pid namespace".to_owned())
 }
 
 /// The token for a server that did not say.

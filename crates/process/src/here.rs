@@ -9,7 +9,7 @@ use crate::handle::{Handle, OpenError};
 use crate::ident::{Comparison, Identity};
 use crate::lstart;
 use crate::pid::Pid;
-use crate::sys::{Pin, Reach, Reader, System};
+use crate::sys::{Peer, Pin, Reach, Reader, System};
 
 /// How long `ps` may take, where it has to serve.
 const PS_LIMIT: Duration = Duration::from_secs(2);
@@ -114,6 +114,16 @@ impl Here {
     /// in the same pid namespace. `None` where that cannot be told.
     pub fn shares_numbers(&self, pid: Pid) -> Option<bool> {
         self.system.as_ref()?.shares_numbers(pid)
+    }
+
+    /// Whether the process at the other end of a socket calls processes by other numbers than those
+    /// of here: it lives in another pid namespace.
+    pub fn is_foreign(&self, peer: Peer) -> bool {
+        match peer.pid {
+            Some(pid) => self.shares_numbers(pid) == Some(false),
+            // The kernel has no number of here for it.
+            None => true,
+        }
     }
 
     /// Why nothing here may be believed: the process table is another namespace's.

@@ -3,9 +3,6 @@
 use process::Pid;
 use serde::Serialize;
 
-/// Has tmux tell when a pane of the attached session dies or is given another process.
-pub const SUBSCRIBE: &str = "refresh-client -B 'muxutils:%*:#{pane_dead} #{pane_pid}'\n";
-
 /// Has tmux list all panes of the server.
 pub const LIST: &str = "list-panes -a -F 'muxutils,#{pid},#{pane_id},#{pane_pid},#{pane_dead},\
      #{pane_dead_status},#{pane_dead_signal}'\n";
@@ -98,8 +95,6 @@ pub enum Line {
     Nothing,
     /// A command has been carried out.
     Done,
-    /// The panes should be listed.
-    Changed,
     /// All panes, and the process of the server that has them.
     List(Option<Pid>, Vec<Listed>),
     /// A command was refused, in these words.
@@ -143,7 +138,6 @@ impl Reader {
                 self.answer = Some(Answer::default());
                 Line::Nothing
             }
-            Some("subscription-changed") => Line::Changed,
             Some("output") => {
                 let (pane, text) = rest.split_once(' ').unwrap_or((rest, ""));
                 output(pane, text)
@@ -310,10 +304,6 @@ mod tests {
             assert_eq!((is.as_str(), changes), (name, lists), "{line}");
             assert_eq!(serde_json::to_string(&data).unwrap(), json);
         }
-        assert_eq!(
-            only("%subscription-changed muxutils $0 @1 1 %1 : 1 3"),
-            Line::Changed
-        );
         assert_eq!(only("%exit"), Line::Nothing);
     }
 

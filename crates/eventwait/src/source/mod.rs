@@ -16,6 +16,7 @@ pub mod socket;
 pub mod stdin;
 pub mod stream;
 pub mod tmux;
+pub mod tmux_pane;
 
 use std::os::fd::BorrowedFd;
 use std::time::Instant;

@@ -1,9 +1,13 @@
 //! `--tmux`: what tmux notifies a control client of, and the death of panes.
 //!
-//! tmux has no notice for a pane's death. A format subscription tells of panes that are kept on
-//! screen (about once a second, and of the attached session alone), the end of a pane's process
-//! tells at once, changes of windows tell of panes that vanish; all of them lead to one list of
-//! all panes, which alone is believed, and which is also asked for each second.
+//! tmux has no notice for a pane's death. The end of a pane's process tells at once, changes of
+//! windows tell of panes that vanish; all of them lead to one list of all panes, which alone is
+//! believed, and which is also asked for each second.
+//!
+//! A format subscription (`refresh-client -B`) would tell of dead panes, too, of the attached
+//! session alone and once a second. It is not used, for the sake of the server: tmux 3.3a looks at
+//! it by a timer, and crashes where the timer comes while a client is still on its way out of a
+//! session that is gone.
 
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd};
@@ -12,14 +16,14 @@ use std::time::{Duration, Instant};
 
 use mux::Tmux;
 use process::helper::Helper;
-use process::{Here, Pid, Sight};
-use records::time;
+use process::{Here, Pid};
+use records::{Deadline, time};
 use rustix::fs::OFlags;
 use rustix::io::Errno;
 use serde::Serialize;
 
 use super::control::{self, Data, Line, Listed, Reader};
-use super::exit::Watched;
+use super::tmux_pane::{Known, UNSURE};
 use super::{Source, Turn, Wakers};
 use crate::end::End;
 use crate::intake::Intake;
@@ -28,10 +32,11 @@ use crate::split::{Piece, Splitter};
 /// How often all panes are asked for without a reason.
 const EVERY: Duration = Duration::from_secs(1);
 
-/// How long after its death tmux may not know yet how a pane's process ended, and how often it is
-/// asked meanwhile.
-const UNSURE: Duration = Duration::from_millis(500);
+/// How often tmux is asked for what it may not know yet.
 const AGAIN: Duration = Duration::from_millis(50);
+
+/// How long the server's socket may take to tell whose it is: it has just answered.
+const PEER: Duration = Duration::from_millis(20);
 
 /// How long the end waits for the control client to die.
 const DEATH: Duration = Duration::from_millis(50);
@@ -54,8 +59,12 @@ pub struct TmuxEvents {
     server: Option<Pid>,
     /// Which session to attach to: that of the first wanted pane, or any.
     target: Option<String>,
+    /// Whether its panes' processes have other numbers here.
+    is_foreign: bool,
     /// The session that was attached to is gone, and perhaps no more than that.
     reattaching: bool,
+    /// Since when the server is gone.
+    gone: Option<Instant>,
     next_list: Instant,
 }
 
@@ -69,17 +78,6 @@ struct Client {
     listing: bool,
     said: Vec<u8>,
     attached: bool,
-}
-
-/// A pane as it was listed.
-struct Known {
-    listed: Listed,
-    process: Option<Watched>,
-    reported: bool,
-    /// Whether it was dead already in the first list.
-    initial: bool,
-    /// When it was first seen dead.
-    dead_since: Option<Instant>,
 }
 
 #[derive(Serialize)]
@@ -106,15 +104,18 @@ impl TmuxEvents {
             leaving: Vec::new(),
             hurry: false,
             server: None,
+            is_foreign: false,
             reattaching: false,
+            gone: None,
             next_list: Instant::now(),
         }
     }
 
     fn attach(&mut self) -> io::Result<Client> {
         let mut command = self.tmux.command();
-        // The client must not start a server (-N), nor decide how large the windows are.
-        command.args(["-N", "-C", "attach-session", "-f", "ignore-size"]);
+        // The client must not start a server (-N), nor give the session an environment (-E), nor
+        // decide how large the windows are.
+        command.args(["-N", "-C", "attach-session", "-E", "-f", "ignore-size"]);
         if let Some(target) = &self.target {
             command.arg("-t").arg(target);
         }
@@ -164,6 +165,12 @@ impl TmuxEvents {
         if self.target.take().is_some() && said.contains("can't find") {
             return Turn::More;
         }
+        // The server was told to stay without any session (exit-empty).
+        if said.contains("no sessions") && !self.wanted.is_empty() {
+            intake.armed();
+            self.compare(Vec::new(), intake);
+            return Turn::done(End::Closed);
+        }
         let why = match said.trim() {
             "" => "tmux closed the connection".to_owned(),
             said => format!("tmux: {said}"),
@@ -171,11 +178,29 @@ impl TmuxEvents {
         Turn::failed(End::Unavailable, why)
     }
 
-    /// The server is gone; what is known of its panes is told before.
+    /// The server is gone, and the terminals of its panes with it, of which most processes end a
+    /// moment later. Those that do are told of before it is over.
     fn closed(&mut self, intake: &mut Intake) -> Turn {
-        self.hurry = true;
+        if let Some(client) = self.client.take() {
+            client.end();
+        }
+        let gone = *self.gone.get_or_insert_with(Instant::now);
+        self.hurry |= gone.elapsed() >= UNSURE;
+        let mut panes = self.panes.take().unwrap_or_default();
+        panes.retain(|known| !known.reported && self.is_wanted(&known.listed.id));
+        for mut known in panes.extract_if(.., |known| known.has_ended()) {
+            known.dead_since = Some(Instant::now());
+            self.leaving.push(known);
+        }
+        // Of the others the server alone would have known.
+        panes.retain(|known| known.process.is_some());
         self.tell_leaving(intake);
-        Turn::done(End::Closed)
+        let is_over = self.hurry || panes.is_empty() && self.leaving.is_empty();
+        self.panes = Some(panes);
+        match is_over {
+            true => Turn::done(End::Closed),
+            false => Turn::Idle,
+        }
     }
 
     fn is_wanted(&self, pane: &str) -> bool {
@@ -186,7 +211,7 @@ impl TmuxEvents {
     fn compare(&mut self, list: Vec<Listed>, intake: &mut Intake) {
         let initial = self.panes.is_none();
         let mut before = self.panes.take().unwrap_or_default();
-        let here = Here::new();
+        let here = (!self.is_foreign).then(Here::new);
         let mut now: Vec<Known> = Vec::with_capacity(list.len());
         let mut soon = false;
         for listed in list {
@@ -199,7 +224,8 @@ impl TmuxEvents {
                 |known: &Known| known.listed.id == listed.id && known.listed.pid == listed.pid;
             let known = before.iter().position(is_same);
             let known = known.map(|at| before.swap_remove(at));
-            let mut known = known.unwrap_or_else(|| Known::new(&here, listed.clone(), initial));
+            let mut known =
+                known.unwrap_or_else(|| Known::new(here.as_ref(), listed.clone(), initial));
             known.listed = listed;
             if known.listed.is_dead && !known.reported {
                 let since = *known.dead_since.get_or_insert_with(Instant::now);
@@ -264,17 +290,19 @@ impl TmuxEvents {
             // session.
             Line::Done if !client.attached => {
                 client.attached = true;
-                client.ask(control::SUBSCRIBE);
                 client.list();
             }
             Line::Done => {}
-            Line::Changed => client.list(),
             Line::Refused(why) => client.said = why.into_bytes(),
             Line::List(server, list) => {
                 client.listing = false;
                 // Ids begin again with another server.
                 if self.panes.is_some() && self.server != server {
                     return Err(self.closed(intake));
+                }
+                if self.panes.is_none() {
+                    let peer = self.tmux.peer(Deadline::after(PEER));
+                    self.is_foreign = peer.is_some_and(|peer| Here::new().is_foreign(peer));
                 }
                 self.server = server;
                 self.reattaching = false;
@@ -333,55 +361,11 @@ impl Client {
     }
 }
 
-impl Known {
-    fn new(here: &Here, listed: Listed, is_first: bool) -> Known {
-        let pid = listed.pid.filter(|_| !listed.is_dead);
-        let process = pid.and_then(|pid| match here.look(pid) {
-            Sight::Alive(handle) => Some(Watched::of(handle)),
-            _ => None,
-        });
-        Known {
-            initial: is_first && listed.is_dead,
-            listed,
-            process,
-            reported: false,
-            dead_since: None,
-        }
-    }
-
-    /// How its process ended: as tmux says, or, where it does not know yet or the pane has vanished
-    /// with it, as the kernel does.
-    fn exit(&self) -> (Option<i32>, Option<i32>) {
-        if self.listed.is_explained() {
-            return (self.listed.code, self.listed.signal);
-        }
-        let ended = self.process.as_ref().filter(|process| process.has_ended());
-        let exit = ended.map(Watched::exit).unwrap_or_default();
-        (exit.code, exit.signal)
-    }
-
-    /// Whether waiting longer tells nothing more of how the process of a vanished pane ended.
-    fn is_as_known_as_can_be(&self, here: &Here) -> bool {
-        let is_late = self.dead_since.is_none_or(|at| at.elapsed() >= UNSURE);
-        let is_collected = self.process.as_ref().is_none_or(|process| {
-            process.has_ended() && !matches!(here.look(process.pid()), Sight::Zombie(_))
-        });
-        is_late || is_collected || self.exit() != (None, None)
-    }
-
-    fn death(&self) -> Data {
-        let (code, signal) = self.exit();
-        Data::Exited {
-            pane: self.listed.id.clone(),
-            pid: self.listed.pid,
-            code,
-            signal: signal.map(process::signal_name),
-        }
-    }
-}
-
 impl Source for TmuxEvents {
     fn turn(&mut self, intake: &mut Intake) -> Turn {
+        if self.gone.is_some() {
+            return self.closed(intake);
+        }
         if self.client.is_none() {
             match self.attach() {
                 Ok(client) => self.client = Some(client),
@@ -446,7 +430,8 @@ impl Source for TmuxEvents {
 
     fn due(&self) -> Option<Instant> {
         let leaving = self.leaving.first().map(|_| Instant::now() + AGAIN);
-        Some(leaving.map_or(self.next_list, |again| again.min(self.next_list)))
+        let next = self.gone.map_or(self.next_list, |gone| gone + UNSURE);
+        Some(leaving.map_or(next, |again| again.min(next)))
     }
 
     fn wind_down(&mut self) {
@@ -479,17 +464,6 @@ impl Source for TmuxEvents {
 impl Client {
     fn stdout(&self) -> BorrowedFd<'_> {
         self.stdout.as_fd()
-    }
-}
-
-impl Known {
-    fn has_ended(&self) -> bool {
-        self.process.as_ref().is_some_and(Watched::has_ended)
-    }
-
-    /// Whether its process has ended and nothing was said of that yet.
-    fn is_news(&self) -> bool {
-        !self.reported && self.has_ended()
     }
 }
 
