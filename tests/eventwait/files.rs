@@ -131,6 +131,44 @@ fn a_file_may_be_rotated_truncated_and_saved_by_rename() {
 }
 
 #[test]
+fn a_file_that_is_written_anew_is_read_anew_whatever_its_size() {
+    let sandbox = Sandbox::new();
+    let path = sandbox.path("f");
+    for (before, after, want) in [
+        // Longer than before: from where the old one ended it would be another line.
+        ("one\n", "not ready\n", "not ready"),
+        ("one\ntwo\n", "a\nb\nready\n", "a"),
+        // As long as before, and shorter.
+        ("123456789\n", "ready----\n", "ready----"),
+        ("123456789\n", "ready\n", "ready"),
+        // The part of a line that was there has no other part.
+        ("not yet", "ready\nset\n", "ready"),
+    ] {
+        fs::write(&path, before).unwrap();
+        let waiting = following(&sandbox, &[]);
+        // As a shell does it: truncated, and written to before anybody can look.
+        fs::write(&path, after).unwrap();
+        let waited = waiting.finish();
+        let said = waited.ended(0, "matched").stdout.clone();
+        assert_eq!(said, format!("armed\n{want}\n"), "{before:?}, {after:?}");
+    }
+    // Nothing has happened to what is only touched, or written to again as it was.
+    fs::write(&path, "same\n").unwrap();
+    let waiting = start(command(
+        &sandbox,
+        &["--follow", "f", "--timeout", "0.5", "--ack-line", "armed"],
+    ));
+    waiting.until_printed("armed\n");
+    File::options()
+        .write(true)
+        .open(&path)
+        .unwrap()
+        .write_all(b"same\n")
+        .unwrap();
+    waiting.finish().ended(124, "deadline");
+}
+
+#[test]
 fn a_fifo_whose_writers_come_and_go() {
     let sandbox = Sandbox::new();
     let path = sandbox.path("f");

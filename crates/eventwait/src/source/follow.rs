@@ -1,5 +1,6 @@
 //! `--follow`: the lines appended to a file, under whatever file has the name.
 
+use std::io::IoSliceMut;
 use std::os::fd::{AsFd, OwnedFd};
 use std::path::PathBuf;
 use std::str::FromStr;
@@ -43,6 +44,10 @@ impl FromStr for From {
     }
 }
 
+/// How much of what was read last is compared with what the file has there now. It is more than
+/// most lines have, so that what was written anew is hardly ever alike in it.
+const BEFORE: usize = 256;
+
 /// A file that is followed.
 pub struct Follow {
     path: PathBuf,
@@ -66,6 +71,8 @@ struct File {
     is_stream: bool,
     has_writer: bool,
     lines: Splitter,
+    /// What is in the file right before where it was read to.
+    before: Vec<u8>,
 }
 
 /// What reading a file has come to.
@@ -145,6 +152,12 @@ impl Follow {
             From::Byte(byte) if byte <= size(&stat) => byte,
             From::Byte(_) => 0,
         };
+        let mut before = vec![0; BEFORE.min(usize::try_from(position).unwrap_or(BEFORE))];
+        let from = position - before.len() as u64;
+        if rustix::io::pread(&fd, &mut before, from) != Ok(before.len()) {
+            // It is being truncated.
+            before.clear();
+        }
         self.file = Some(File {
             fd,
             device: device(&stat),
@@ -152,6 +165,7 @@ impl Follow {
             is_stream,
             has_writer: true,
             lines: Splitter::new(self.max_line, position),
+            before,
         });
         Ok(())
     }
@@ -194,19 +208,18 @@ impl Follow {
 impl File {
     /// Reads once; 0 where there is nothing at the moment.
     fn read(&mut self) -> Result<usize, Errno> {
-        let position = self.lines.read_to();
-        if !self.is_stream {
-            let size = size(&rustix::fs::fstat(&self.fd)?);
-            if size < position {
-                // Truncated: what comes now is new, and the line that had begun is gone.
-                self.lines.restart();
-                return self.read();
-            }
-        }
-        let room = self.lines.room();
         let read = match self.is_stream {
-            true => rustix::io::read(&self.fd, room),
-            false => rustix::io::pread(&self.fd, room, position),
+            true => rustix::io::read(&self.fd, self.lines.room()),
+            false => match self.read_on() {
+                Ok(None) => {
+                    // What comes now is new, and the line that had begun is gone.
+                    self.lines.restart();
+                    self.before.clear();
+                    return self.read();
+                }
+                Ok(Some(length)) => Ok(length),
+                Err(errno) => Err(errno),
+            },
         };
         match read {
             Ok(length) => {
@@ -217,6 +230,34 @@ impl File {
             Err(Errno::AGAIN | Errno::INTR) => Ok(0),
             Err(errno) => Err(errno),
         }
+    }
+
+    /// Reads from where the last read ended, and what is right before that, too; `None` where that
+    /// is not what was there: the file has been truncated, and perhaps written to again. (Its size
+    /// alone would not tell: `echo x > file` leaves it as it was, or larger.)
+    fn read_on(&mut self) -> Result<Option<usize>, Errno> {
+        let position = self.lines.read_to();
+        let known = self.before.len();
+        if position > 0 && known == 0 && size(&rustix::fs::fstat(&self.fd)?) < position {
+            return Ok(None);
+        }
+        let mut seen = [0; BEFORE];
+        let room = self.lines.room();
+        // In one read, so that nothing happens between the one and the other.
+        let mut both = [
+            IoSliceMut::new(&mut seen[..known]),
+            IoSliceMut::new(&mut *room),
+        ];
+        let read = rustix::io::preadv(&self.fd, &mut both, position - known as u64)?;
+        if read < known || seen[..known] != self.before {
+            return Ok(None);
+        }
+        let new = &room[..read - known];
+        let kept = known.min(BEFORE - new.len().min(BEFORE));
+        self.before.drain(..known - kept);
+        self.before
+            .extend_from_slice(&new[new.len().saturating_sub(BEFORE)..]);
+        Ok(Some(new.len()))
     }
 }
 
