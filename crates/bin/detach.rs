@@ -2,4 +2,5 @@
 
 #![no_main]
 
-process::main!(detach::main);
+// A daemon is started all the same by whoever has no stdout, such as another daemon.
+process::main!(detach::main, process::ClosedOutput::IsDropped);

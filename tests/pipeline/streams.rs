@@ -62,6 +62,33 @@ fn output_that_cannot_be_written_is_a_failure() {
 }
 
 #[test]
+fn a_closed_output_cannot_be_written_either() {
+    let sandbox = Sandbox::new();
+    std::fs::write(sandbox.path("in"), LINE).unwrap();
+    for job in SPEAKERS {
+        let inner = command(&sandbox, job);
+        let ran = sandbox
+            .bash(r#"exec "$0" "$@" <in >&-"#)
+            .arg(inner.get_program())
+            .args(inner.get_args())
+            .output()
+            .unwrap();
+        let ran = Ran::of(ran);
+        assert_eq!(ran.code, Some(125), "{job:?}: {ran:?}");
+        assert!(
+            ran.err().contains("cannot write to standard output"),
+            "{ran:?}"
+        );
+    }
+    // A daemon is started by whoever has no output at all.
+    let started = sandbox
+        .bash("detach -- touch started <&- >&- 2>&-")
+        .output();
+    assert_eq!(started.unwrap().status.code(), Some(0));
+    crate::support::until("it has run", || sandbox.path("started").exists());
+}
+
+#[test]
 fn help_that_cannot_be_written_is_a_failure() {
     let sandbox = Sandbox::new();
     for tool in TOOLS {

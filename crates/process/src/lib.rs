@@ -66,9 +66,9 @@ pub use pid::{NotAPid, Pid};
 pub use record::{Named, ProcessRecord, Ready, Status};
 pub use socket::{SocketPath, probe_socket, stream_socket};
 pub use sys::{
-    Mounts, Peer, PipeEnd, Reader, Watch, become_subreaper, collect_adopted, concealment, file_at,
-    file_locks, hang_up, kernel_path, peer, socket_ends, start, tcp_listeners, terminal_called,
-    terminal_name,
+    ClosedOutput, Mounts, Peer, PipeEnd, Reader, Watch, become_subreaper, collect_adopted,
+    concealment, file_at, file_locks, hang_up, kernel_path, peer, socket_ends, start,
+    tcp_listeners, terminal_called, terminal_name,
 };
 pub use table::{Family, Table, own_family};
 

@@ -22,7 +22,7 @@
 //! | [`SOCKET_PATH_MAX`] | how long the path of a Unix socket may be |
 //! | [`become_subreaper`], [`collect_adopted`] | adopt orphaned descendants, where the kernel can |
 //! | [`die_with_parent`] | have the kernel end a helper whose parent is gone, where it can |
-//! | [`start`] | the beginning of a tool |
+//! | [`start`], [`ClosedOutput`] | the beginning of a tool |
 //! | [`open_descriptors`] | the numbers of this process's descriptors |
 //! | [`default_all_signals`] | every signal to its default action |
 
@@ -51,7 +51,7 @@ pub(crate) use platform::{
     PID_MAX, Pin, SOCKET_PATH_MAX, System, default_all_signals, die_with_parent, group_lives, now,
     open_descriptors, tick, wall_clock,
 };
-pub use start::start;
+pub use start::{ClosedOutput, start};
 #[cfg(fuzzing)]
 pub use strings::split as split_strings;
 pub(crate) use unix::{
