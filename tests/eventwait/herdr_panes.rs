@@ -327,3 +327,31 @@ fn a_handoff_is_the_end_of_the_stream() {
         .finish()
         .ended(0, "matched");
 }
+
+#[test]
+fn a_server_that_contradicts_itself_is_not_asked_without_end() {
+    use std::io::{BufRead, BufReader, Write};
+    let sandbox = Sandbox::new();
+    let listener = std::os::unix::net::UnixListener::bind(sandbox.path("h")).unwrap();
+    std::thread::spawn(move || {
+        for client in listener.incoming() {
+            let mut client = BufReader::new(client.unwrap());
+            let mut line = String::new();
+            let _ = client.read_line(&mut line);
+            let request: serde_json::Value = serde_json::from_str(&line).unwrap();
+            let pane = json!({"pane_id": "w1:p1", "workspace_id": "w1"});
+            let answer = match request["method"] == "events.subscribe" {
+                true => json!({"id": request["id"],
+                    "error": {"code": "pane_not_found", "message": "no such pane"}}),
+                false => json!({"id": request["id"],
+                    "result": {"type": "pane_info", "pane": pane}}),
+            };
+            let _ = client.get_mut().write_all(format!("{answer}\n").as_bytes());
+        }
+    });
+    let words = ["--herdr", "w1:p1", "--herdr-socket", "h", "--timeout", "1"];
+    let waited = wait(&sandbox, &words);
+    assert_eq!(waited.status.code(), Some(3), "{waited:?}");
+    let seen = waited.count("seen");
+    assert!((2..=20).contains(&seen), "{waited:?}");
+}

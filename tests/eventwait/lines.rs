@@ -313,6 +313,7 @@ fn wrong_usage_is_said_with_status_2() {
         &["--follow", "a", "--follow", "b", "--timeout", "1"],
         &["--path", "a", "b", "--timeout", "1"],
         &["--path", "a", "--timeout", "1", "--timeout", "2"],
+        &["--tmux", "--tmux-socket", "", "--timeout", "1"],
     ] {
         let waited = wait(&sandbox, words);
         assert_eq!(waited.status.code(), Some(2), "{words:?}");

@@ -181,6 +181,15 @@ fn succeeds_with_limits_of_its_own(sandbox: &Sandbox, script: &str) {
 }
 
 #[test]
+fn a_circle_of_links_leads_to_nothing() {
+    let sandbox = Sandbox::new();
+    std::os::unix::fs::symlink("b", sandbox.path("a")).unwrap();
+    std::os::unix::fs::symlink("a", sandbox.path("b")).unwrap();
+    wait(&sandbox, &["--path", "a", "--timeout", "0.2"]).ended(124, "deadline");
+    wait(&sandbox, &["--path", "a", "--gone", "--timeout", "20"]).ended(0, "matched");
+}
+
+#[test]
 fn a_watch_is_asked_for_until_there_is_one() {
     let sandbox = Sandbox::new();
     let tool = env!("CARGO_BIN_EXE_eventwait");

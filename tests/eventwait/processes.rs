@@ -138,6 +138,14 @@ fn of_several_any_is_enough_or_all() {
         .collect();
     assert_eq!(codes, [1, 0, 2]);
     all.ended(0, "matched");
+    // By its number and by its identity it is one process, which ends once.
+    let (mut sleeper, ident) = sandbox.sleeper();
+    let (pid, ident) = (sleeper.0.id().to_string(), ident.to_string());
+    let twice = ["--exit", &pid, "--exit", &ident, "--all"];
+    let waiting = start(command(&sandbox, &[&twice[..], &armed].concat()));
+    waiting.until_printed("armed\n");
+    sleeper.0.kill().unwrap();
+    assert_eq!(waiting.finish().ended(0, "matched").count("matched"), 1);
 }
 
 #[test]

@@ -53,6 +53,18 @@ fn the_commands_own_output_and_status() {
     assert!(
         text.starts_with(r#"{"v":1,"type":"exec","ran":true,"exit":7,"before":"match","after":"#)
     );
+    // What was refused has left no other's summary behind.
+    let nowhere = json!({"v": 1, "pid": binding["pid"], "ident": binding["ident"]});
+    for (record, words, code, before) in [
+        (json!({"task": 1}), &["true"][..], 122, "unbound"),
+        (nowhere, &["true", "{socket}"], 2, "match"),
+    ] {
+        let output = exec(&sandbox, &record, &[], words);
+        assert_eq!(output.status.code(), Some(code), "{output:?}");
+        let expected = json!({"v": 1, "type": "exec", "ran": false, "exit": null,
+            "before": before, "after": null, "window_ms": null});
+        assert_eq!(self::summary(&sandbox), expected, "{record}");
+    }
     // By a signal, as a shell tells it.
     let output = exec(&sandbox, &binding, &[], &["sh", "-c", "kill -9 $$"]);
     assert_eq!(output.status.code(), Some(137));

@@ -193,7 +193,9 @@ fn merging_with_the_users_record() {
     std::os::unix::fs::symlink(&path, &link).unwrap();
     assert_eq!(merge(link.to_str().unwrap(), "").status.code(), Some(125));
     std::fs::set_permissions(&path, std::fs::Permissions::from_mode(0o666)).unwrap();
-    assert_eq!(merge(path.to_str().unwrap(), "").status.code(), Some(125));
+    let refused = merge(path.to_str().unwrap(), "");
+    assert_eq!(refused.status.code(), Some(125));
+    assert!(said(&refused).contains("chmod go-w"), "{refused:?}");
 }
 
 #[test]

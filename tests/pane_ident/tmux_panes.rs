@@ -318,3 +318,25 @@ fn a_record_without_an_identity() {
     tmux.kill();
     verify(&sandbox, &record(&folder, "first"), &both).is("foreign", "no_server");
 }
+
+#[test]
+fn one_look_is_not_no_look() {
+    let sandbox = Sandbox::new();
+    let tmux = Tmux::start(&sandbox, "t");
+    let binding = tmux.capture("%0").to_string();
+    std::fs::write(sandbox.path("binding"), binding).unwrap();
+    let once = |words: &[&str], input: &str| {
+        let mut command = sandbox.tool("pane-ident");
+        command.args(words).args(["--timeout", "0"]);
+        let input = std::fs::File::open(input).unwrap();
+        command.stdin(input).output().unwrap().status.success()
+    };
+    let socket = tmux.socket().to_str().unwrap();
+    let capture = ["capture", "--tmux", "%0", "--tmux-socket", socket];
+    let binding = sandbox.path("binding");
+    // Each time it may be too short on a busy machine.
+    until("it is captured", || once(&capture, "/dev/null"));
+    until("it is verified", || {
+        once(&["verify"], binding.to_str().unwrap())
+    });
+}

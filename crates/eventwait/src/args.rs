@@ -221,6 +221,14 @@ impl Args {
             };
             return Err(format!("--timeout DURATION is missing{why}"));
         }
+        // As a script with an unset variable gives it: no server would be found to run there.
+        if self
+            .tmux_socket
+            .as_ref()
+            .is_some_and(|socket| socket.is_empty())
+        {
+            return Err("--tmux-socket is empty".to_owned());
+        }
         let (socket, follow) = (self.socket.is_some(), self.follow.is_some());
         let (herdr, path) = (!self.herdr.is_empty(), !self.path.is_empty());
         let cmd = !self.cmd.is_empty();

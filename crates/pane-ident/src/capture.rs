@@ -19,7 +19,7 @@ use crate::notice;
 use crate::program::Program;
 use crate::scene::pane_cwd;
 use crate::servers::{Kind, ServerKey, again, foreign_numbers, silence_reason};
-use crate::verify::for_servers;
+use crate::verify::{deadline_of, for_servers};
 
 /// How often a pane that changes hands while it is read is read again.
 const TRIES: usize = 8;
@@ -77,7 +77,7 @@ pub fn run(args: &CaptureArgs) -> Result<Status, Failure> {
     if args.merge.is_none() {
         args.output.check_keys(&[KEYS])?;
     }
-    let deadline = Deadline::after(args.timeout);
+    let deadline = deadline_of(args.timeout);
     let mut output = Output::new(&args.output, crate::HUMAN);
     output.set_deadline(deadline);
     let limit = for_servers(deadline);

@@ -49,8 +49,15 @@ struct Summary {
 ///
 /// The record cannot be read, it does not match, or the command cannot be run.
 pub fn run(args: &ExecArgs) -> Result<Status, Failure> {
-    let binding = Binding::read(&args.binding)?;
     check_summary(args)?;
+    let Some(binding) = Binding::read(&args.binding)? else {
+        write_summary(args, &not_run(State::Unbound))?;
+        let path = args.binding.display();
+        return Err(Failure::new(
+            Status::NoMatch,
+            format_args!("{path}: the record names neither a pane nor a process"),
+        ));
+    };
     let here = Here::new();
     // From the beginning, so that no signal can leave the command or half a file behind.
     let interrupts = Interrupts::catch(&ENDING)?;
@@ -69,8 +76,8 @@ pub fn run(args: &ExecArgs) -> Result<Status, Failure> {
             format_args!("nothing was run: {}: {}", before.reason, before.message),
         ));
     }
-    let argv = binding.fill_in(&args.command, &before)?;
-    let (ending, exit) = match Running::start(&argv) {
+    let argv = binding.fill_in(&args.command, &before);
+    let (ending, exit) = match argv.and_then(|argv| Running::start(&argv)) {
         Ok(running) => running.finish(&here, &interrupts, args.timeout)?,
         Err(failure) => {
             write_summary(args, &not_run(before.state))?;
@@ -173,22 +180,16 @@ struct Binding {
 }
 
 impl Binding {
-    fn read(path: &Path) -> Result<Binding, Failure> {
+    /// `None` where the record is no binding.
+    fn read(path: &Path) -> Result<Option<Binding>, Failure> {
         let bytes = files::read_trusted(path, MAX_RECORD)?;
         let record = Record::parse(&bytes)
             .map_err(|why| Failure::failed(format_args!("{}: {why}", path.display())))?;
-        let claim = Claim::of(&record).ok_or_else(|| {
-            let path = path.display();
-            Failure::new(
-                Status::NoMatch,
-                format_args!("{path}: the record names neither a pane nor a process"),
-            )
-        })?;
         let socket = record.str("server.socket");
-        Ok(Binding {
+        Ok(Claim::of(&record).map(|claim| Binding {
             claim,
             socket: socket.map(std::borrow::Cow::into_owned),
-        })
+        }))
     }
 
     fn check(&self, args: &ExecArgs, deadline: Deadline) -> Verdict {

@@ -44,6 +44,15 @@ pub struct Verdict {
     pub checked_at: String,
 }
 
+/// How long one look may take where no waiting is wanted (`--timeout 0`): a server is asked by a
+/// command of its own.
+const ONE_LOOK: Duration = Duration::from_millis(100);
+
+/// When `--timeout` is over.
+pub fn deadline_of(timeout: Duration) -> Deadline {
+    Deadline::after(if timeout.is_zero() { ONE_LOOK } else { timeout })
+}
+
 /// `deadline`, less what it takes to say what was found out.
 pub fn for_servers(deadline: Deadline) -> Deadline {
     match deadline.left() {
@@ -149,7 +158,7 @@ pub fn run(args: &VerifyArgs) -> Result<Status, Failure> {
         args.output
             .check_keys(&[ProcessRecord::KEYS, &["verdict"]])?;
     }
-    let deadline = Deadline::after(args.timeout);
+    let deadline = deadline_of(args.timeout);
     let mut output = Output::new(&args.output, crate::HUMAN);
     output.set_deadline(deadline);
     let mut tally = Tally::default();

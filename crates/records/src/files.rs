@@ -89,9 +89,13 @@ fn check_open(path: &Path, fd: OwnedFd) -> io::Result<File> {
     Ok(File::from(fd))
 }
 
+const WRITABLE: &str = "can be written by other users";
+
 fn check(path: &Path, stat: &Stat) -> io::Result<()> {
     let this_user = rustix::process::geteuid().as_raw();
     match distrust(stat.st_mode as _, stat.st_uid, this_user) {
+        // As under umask 002, where a redirection of the shell's makes it so.
+        Some(why @ WRITABLE) => Err(untrusted(path, &format!("{why} (chmod go-w ends that)"))),
         Some(why) => Err(untrusted(path, why)),
         None => Ok(()),
     }
@@ -108,7 +112,7 @@ fn distrust(mode: u32, owner: u32, this_user: u32) -> Option<&'static str> {
     if owner != this_user && owner != 0 {
         return Some("is owned by another user");
     }
-    (mode & 0o022 != 0).then_some("can be written by other users")
+    (mode & 0o022 != 0).then_some(WRITABLE)
 }
 
 fn open_error(path: &Path, error: Errno) -> io::Error {

@@ -1,5 +1,6 @@
 //! `--exit`: processes have ended.
 
+use std::collections::HashSet;
 use std::time::{Duration, Instant};
 
 use process::{Exit, Handle, Here, Identity, Operand, Pid, Sight, Standing};
@@ -133,6 +134,8 @@ struct Event {
 /// Processes whose end is waited for.
 pub struct Exits {
     operands: Vec<Operand>,
+    /// How many processes they are.
+    all: u64,
     /// Those that have not been reported yet.
     pending: Option<Vec<Watched>>,
 }
@@ -140,10 +143,11 @@ pub struct Exits {
 impl Exits {
     /// Waits for the end of each of `operands`.
     pub fn new(mut operands: Vec<Operand>) -> Exits {
-        let mut seen = std::collections::HashSet::new();
+        let mut seen = HashSet::new();
         operands.retain(|operand| seen.insert(operand.to_string()));
         Exits {
             operands,
+            all: 0,
             pending: None,
         }
     }
@@ -160,7 +164,16 @@ impl Source for Exits {
                     .iter()
                     .map(|operand| Watched::new(&here, operand));
                 match watched.collect::<Result<Vec<_>, String>>() {
-                    Ok(watched) => self.pending.insert(watched),
+                    Ok(mut watched) => {
+                        // By its number and by its identity it is still one process.
+                        let mut seen = HashSet::new();
+                        watched.retain(|one| match &one.ident {
+                            Some(ident) => seen.insert(ident.to_string()),
+                            None => true,
+                        });
+                        self.all = watched.len() as u64;
+                        self.pending.insert(watched)
+                    }
                     Err(why) => return Turn::failed(End::Unavailable, why),
                 }
             }
@@ -174,7 +187,7 @@ impl Source for Exits {
             false
         });
         match pending.is_empty() {
-            true => Turn::done(intake.after_all(self.operands.len() as u64)),
+            true => Turn::done(intake.after_all(self.all)),
             false => Turn::Idle,
         }
     }

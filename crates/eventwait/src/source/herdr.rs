@@ -49,6 +49,8 @@ pub struct Herdr {
     subscription: Option<Stream>,
     acked: bool,
     retry: Option<Instant>,
+    /// When to subscribe again after a refusal.
+    resubscribe: Option<Instant>,
     looks: VecDeque<Look>,
     /// The answer to the first of the looks.
     answer: Option<Stream>,
@@ -107,6 +109,7 @@ impl Herdr {
             subscription: None,
             acked: false,
             retry: None,
+            resubscribe: None,
             looks: VecDeque::new(),
             answer: None,
         }
@@ -199,6 +202,8 @@ impl Herdr {
                     return Err(refused(&format!("{message} ({code})")));
                 }
                 self.subscription = None;
+                // Before it is tried again, should they all be there.
+                self.resubscribe = Some(Instant::now() + SECOND_LOOK);
                 self.look_at_all(|| Why::Refused);
                 Ok(())
             }
@@ -348,6 +353,8 @@ impl Herdr {
         match look.why {
             Why::Initial | Why::Refused if is_gone && !pane.gone && wants_gone => {
                 pane.gone = true;
+                // That was why, and the others are subscribed to at once.
+                self.resubscribe = None;
                 let data = json!({ "pane_id": pane.asked, "workspace_id": null });
                 intake.record(&event("pane.closed", data, true));
             }
@@ -386,9 +393,11 @@ impl Source for Herdr {
             return Turn::Idle;
         }
         if self.subscription.is_none() && self.looks.is_empty() {
-            if self.retry.is_some_and(|at| at > Instant::now()) {
+            let later = self.retry.max(self.resubscribe);
+            if later.is_some_and(|at| at > Instant::now()) {
                 return Turn::Idle;
             }
+            self.resubscribe = None;
             if let Err(why) = self.subscribe() {
                 return Turn::failed(End::Unavailable, why);
             }
@@ -447,7 +456,8 @@ impl Source for Herdr {
 
     fn due(&self) -> Option<Instant> {
         let look = self.looks.front().and_then(|look| look.not_before);
-        self.retry.into_iter().chain(look).min()
+        let again = self.resubscribe.filter(|_| self.looks.is_empty());
+        [self.retry, again, look].into_iter().flatten().min()
     }
 
     fn is_looking(&self) -> bool {

@@ -126,7 +126,7 @@ impl Source for Paths {
 fn exists(path: &std::path::Path) -> Result<Option<bool>, Errno> {
     match rustix::fs::stat(path) {
         Ok(_) => Ok(Some(true)),
-        Err(Errno::NOENT | Errno::NOTDIR) => Ok(Some(false)),
+        Err(Errno::NOENT | Errno::NOTDIR | Errno::LOOP) => Ok(Some(false)),
         Err(errno @ (Errno::NAMETOOLONG | Errno::INVAL)) => Err(errno),
         Err(_) => Ok(None),
     }
