@@ -170,6 +170,7 @@ fn without_a_watch_it_is_looked_for_and_said_once() {
 }
 
 /// Runs a script of bash in a user namespace of its own, which has limits of its own.
+#[cfg(target_os = "linux")]
 #[track_caller]
 fn succeeds_with_limits_of_its_own(sandbox: &Sandbox, script: &str) {
     let output = std::process::Command::new("timeout")
@@ -189,6 +190,7 @@ fn a_circle_of_links_leads_to_nothing() {
     wait(&sandbox, &["--path", "a", "--gone", "--timeout", "20"]).ended(0, "matched");
 }
 
+#[cfg(target_os = "linux")]
 #[test]
 fn a_watch_is_asked_for_until_there_is_one() {
     let sandbox = Sandbox::new();
@@ -207,6 +209,7 @@ fn a_watch_is_asked_for_until_there_is_one() {
     succeeds_with_limits_of_its_own(&sandbox, &script);
 }
 
+#[cfg(target_os = "linux")]
 #[test]
 fn the_kernel_gets_every_watch_back() {
     let sandbox = Sandbox::new();
