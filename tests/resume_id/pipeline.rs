@@ -153,6 +153,20 @@ fn a_stranger_is_left_alone() {
     );
 }
 
+/// The scan's verdict is about all that it was asked, and so is the class of what it found.
+#[test]
+fn who_is_only_in_the_directory_holds_nothing() {
+    let scene = Scene::new();
+    let (_child, there) = scene.start(&["sleep", "600"]);
+    let line = r#"holder-scan --session-id "$id" --cwd "$ws" | tee found | decide | reap | become"#;
+    let output = scene.run(line);
+    assert_eq!(output.status.code(), Some(0), "{}", said(&output));
+    assert!(is_alive(&there));
+    assert_eq!(scene.home.the_call(), format!("--resume {}", scene.id));
+    let found = std::fs::read_to_string(scene.home.path("w/found")).unwrap();
+    assert!(found.contains(r#""verdict":"foreign""#), "{found}");
+}
+
 #[test]
 fn what_is_well_runs_on() {
     let scene = Scene::new();
@@ -233,6 +247,10 @@ fn silence_is_never_taken_for_free() {
         (
             "looked only half",
             "scan | sed 's/\"complete\":true/\"complete\":false/' | decide | reap | become",
+        ),
+        (
+            "looked at one user",
+            "holder-scan --session-id \"$id\" --uid 4000000001 | decide | reap | become",
         ),
         (
             "resume-id was killed",

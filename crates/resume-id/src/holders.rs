@@ -1,5 +1,7 @@
 //! Who holds the session, as `holder-scan` saw it, and whether that look is worth believing.
 
+mod scan;
+
 use std::time::{Duration, SystemTime};
 
 use records::Record;
@@ -7,8 +9,7 @@ use serde_json::value::RawValue;
 
 use agents::Shape;
 
-/// How far ahead of ours a scan's clock may be before it counts as one of another day.
-const SKEW: Duration = Duration::from_secs(5);
+use scan::Scan;
 
 /// What is known of the holders.
 #[derive(Clone, Debug)]
@@ -19,7 +20,7 @@ pub enum Look {
     Bad(String),
     /// Everybody who holds it.
     Good {
-        /// The scan's own verdict, for the record.
+        /// What the scan says of this id, for the record.
         verdict: String,
         /// The holders' records.
         holders: Vec<Holder>,
@@ -73,17 +74,13 @@ pub struct Reading<'a> {
     id: &'a str,
     shape: &'a Shape,
     holders: Vec<Holder>,
-    /// Who holds other ids: a scan can be about several.
-    elsewhere: Vec<(String, Class)>,
+    /// Who was told of besides. A scan can be about several ids; and where it asks for something else
+    /// as well, a directory or a file, who holds that has no id.
+    elsewhere: Vec<(Option<String>, Class)>,
+    /// How many records of holders there were.
+    told: u64,
     scans: Vec<Scan>,
     broken: Option<String>,
-}
-
-#[derive(Debug)]
-struct Scan {
-    ids: Vec<String>,
-    verdict: String,
-    worth: Result<(), String>,
 }
 
 impl<'a> Reading<'a> {
@@ -94,6 +91,7 @@ impl<'a> Reading<'a> {
             shape,
             holders: Vec::new(),
             elsewhere: Vec::new(),
+            told: 0,
             scans: Vec::new(),
             broken: None,
         }
@@ -102,26 +100,34 @@ impl<'a> Reading<'a> {
     /// Takes a record: a `holder`, a `scan`, or something else, which is left aside.
     pub fn hear(&mut self, record: &Record<'_>, here: &Place, now: SystemTime, max_age: Duration) {
         match record.kind().as_deref() {
-            Some("holder") if holds(record) => match record.str("session_id") {
-                Some(id) if !self.shape.same(&id, self.id) => {
-                    self.elsewhere.push((id.into_owned(), class(record)));
-                }
-                _ => match holder(record) {
-                    Ok(holder) => self.holders.push(holder),
-                    Err(why) => self.lose(why),
-                },
-            },
+            Some("holder") => self.hear_holder(record),
             Some("scan") => {
-                let ids = ids(record);
-                if ids.iter().any(|id| self.shape.same(id, self.id)) {
-                    self.scans.push(Scan {
-                        ids,
-                        verdict: record.str("verdict").unwrap_or_default().into_owned(),
-                        worth: worth(record, here, now, max_age),
-                    });
+                let scan = Scan::read(record, here, now, max_age);
+                if scan.ids.iter().any(|id| self.shape.same(id, self.id)) {
+                    self.scans.push(scan);
                 }
             }
             _ => {}
+        }
+    }
+
+    fn hear_holder(&mut self, record: &Record<'_>) {
+        if names_only(record) {
+            return;
+        }
+        self.told += 1;
+        if has_left(record) {
+            return;
+        }
+        match record.str("session_id") {
+            Some(id) if self.shape.same(&id, self.id) => match holder(record) {
+                Ok(holder) => self.holders.push(holder),
+                Err(why) => self.lose(why),
+            },
+            id => {
+                let id = id.map(|id| id.into_owned());
+                self.elsewhere.push((id, class(record)));
+            }
         }
     }
 
@@ -150,27 +156,46 @@ impl<'a> Reading<'a> {
                 scan.verdict
             ));
         }
-        let verdict = match self.holders.is_empty() {
-            true => "free".to_owned(),
-            false => last.verdict.clone(),
-        };
+        // One that is missing may be a holder of this id.
+        if let Some(scan) = self.scans.iter().find(|scan| scan.holders > self.told) {
+            return Look::Bad(format!(
+                "the scan counts {} holders, of which {} came",
+                scan.holders, self.told
+            ));
+        }
         Look::Good {
-            verdict,
+            verdict: self.verdict(&last.verdict),
             holders: self.holders,
         }
     }
 
+    /// The verdict on this id: that of the scan, which is `all`, speaks of everything that was asked.
+    fn verdict(&self, all: &str) -> String {
+        let has = |class| self.holders.iter().any(|holder| holder.class == class);
+        let own = |holder: &Holder| holder.class == Class::Own && holder.active;
+        if self.holders.is_empty() {
+            "free"
+        } else if self.elsewhere.is_empty() || has(Class::Itself) {
+            // Only the scan knows whether the caller itself counts as its own or as foreign.
+            all
+        } else if has(Class::Foreign) {
+            "foreign"
+        } else if self.holders.iter().any(own) {
+            "own_active"
+        } else {
+            "own"
+        }
+        .to_owned()
+    }
+
     /// Whether the holders that were told of are such as the scan's verdict speaks of, which is
-    /// about all of its ids.
+    /// about all that it asks for.
     fn bears_out(&self, scan: &Scan) -> bool {
         let held = |classes: &[Class]| {
             let mut ours = self.holders.iter();
             let mut others = self.elsewhere.iter();
             ours.any(|holder| classes.contains(&holder.class))
-                || others.any(|(id, class)| {
-                    let mut ids = scan.ids.iter();
-                    classes.contains(class) && ids.any(|one| self.shape.same(one, id))
-                })
+                || others.any(|(id, class)| classes.contains(class) && self.is_asked(scan, id))
         };
         match scan.verdict.as_str() {
             "free" => !held(&[Class::Own, Class::Foreign]),
@@ -179,23 +204,30 @@ impl<'a> Reading<'a> {
             _ => false,
         }
     }
+
+    /// Whether the scan asks for what a holder of another id, or of none, holds.
+    fn is_asked(&self, scan: &Scan, id: &Option<String>) -> bool {
+        match id {
+            Some(id) => scan.ids.iter().any(|one| self.shape.same(one, id)),
+            None => scan.asks_more,
+        }
+    }
 }
 
-/// Whether the record is of a process that holds an id: not one that merely names it, and not one
-/// that has left it since its launch.
-fn holds(record: &Record<'_>) -> bool {
-    if matches!(
-        record.str("class").as_deref(),
-        Some("mention" | "descendant")
-    ) {
-        return false;
-    }
+/// Whether the record is of a process that merely names an id, or was started by one that holds it.
+fn names_only(record: &Record<'_>) -> bool {
+    let class = record.str("class");
+    matches!(class.as_deref(), Some("mention" | "descendant"))
+}
+
+/// Whether the process has gone on to another id since its launch.
+fn has_left(record: &Record<'_>) -> bool {
     let evidence = record.array("evidence").unwrap_or_default();
     let is_past = |piece: &&RawValue| {
         let piece = Record::parse(piece.get().as_bytes());
         piece.is_ok_and(|piece| piece.bool("superseded") == Some(true))
     };
-    evidence.is_empty() || !evidence.iter().all(is_past)
+    !evidence.is_empty() && evidence.iter().all(is_past)
 }
 
 fn class(record: &Record<'_>) -> Class {
@@ -204,13 +236,6 @@ fn class(record: &Record<'_>) -> Class {
         Some("self") => Class::Itself,
         _ => Class::Foreign,
     }
-}
-
-/// The session ids that a scan is about.
-fn ids(record: &Record<'_>) -> Vec<String> {
-    let ids = record.array("what.session_id").unwrap_or_default();
-    let ids = ids.into_iter().filter_map(records::record::string);
-    ids.map(|id| id.into_owned()).collect()
 }
 
 fn holder(record: &Record<'_>) -> Result<Holder, String> {
@@ -226,44 +251,6 @@ fn holder(record: &Record<'_>) -> Result<Holder, String> {
         settled_for: ms.map(Duration::from_millis),
         record: RawValue::from_string(text).map_err(|error| error.to_string())?,
     })
-}
-
-/// Whether a scan about this id says anything about here and now.
-fn worth(
-    record: &Record<'_>,
-    here: &Place,
-    now: SystemTime,
-    max_age: Duration,
-) -> Result<(), String> {
-    if record.bool("complete") != Some(true) {
-        return Err("holder-scan could not look at everything".to_owned());
-    }
-    let host = record.str("host");
-    let same = |key: &str, ours: &Option<String>| match (record.get(key), ours) {
-        (Some(theirs), Some(ours)) => theirs.get().trim_matches('"') == ours,
-        // Where there are no such things, the host stands for them.
-        (_, None) => !record.has(key) && host.as_deref() == Some(here.host.as_str()),
-        (None, Some(_)) => false,
-    };
-    if !same("boot_id", &here.boot_id) {
-        return Err("the scan is of another boot or another machine".to_owned());
-    }
-    if !same("pidns", &here.pidns) {
-        return Err("the scan is of another pid namespace".to_owned());
-    }
-    let at = record
-        .str("at")
-        .and_then(|at| records::time::parse(&at).ok());
-    let at = at.ok_or("the scan does not say when it was made")?;
-    let too_old = now.duration_since(at).is_ok_and(|age| age > max_age);
-    let ahead = at.duration_since(now).is_ok_and(|ahead| ahead > SKEW);
-    if too_old || ahead {
-        return Err(format!(
-            "the scan is not of now: it was made at {}",
-            records::time::rfc3339_millis(at)
-        ));
-    }
-    Ok(())
 }
 
 #[cfg(test)]

@@ -114,6 +114,70 @@ fn a_look_at_several_ids() {
     }
 }
 
+/// `holder-scan --session-id ID --cwd DIR`: who is in the directory has no id.
+#[test]
+fn a_look_that_asks_for_more_than_ids() {
+    let asked = |verdict: &str, holders: u32| {
+        let what = format!(r#""what":{{"cwd":["/w"],"session_id":["{A1}"]}},"holders":{holders}"#);
+        let ids = format!(r#""what":{{"session_id":["{A1}"]}}"#);
+        scan(verdict).replace(&ids, &what)
+    };
+    let there = |class: &str| {
+        let none = format!(r#""session_id":"{A1}""#);
+        holder(class, "").replace(&none, r#""session_id":null"#)
+    };
+    // The verdicts and the classes of those who are there say nothing of the id.
+    for (class, verdict) in [
+        ("foreign", "foreign"),
+        ("own", "own"),
+        ("own", "own_active"),
+        ("self", "foreign"),
+    ] {
+        let free = look(&[&there(class), &asked(verdict, 1)]);
+        assert!(matches!(&free, Look::Good { verdict, .. } if verdict == "free"));
+        assert!(seen(free).is_empty());
+    }
+    let table = [
+        ("own", r#","active":false"#, "foreign", "own"),
+        ("own", "", "foreign", "own_active"),
+        ("foreign", "", "foreign", "foreign"),
+        ("self", "", "foreign", "foreign"),
+    ];
+    for (class, rest, all, want) in table {
+        let ours = look(&[&holder(class, rest), &there("foreign"), &asked(all, 2)]);
+        assert!(
+            matches!(&ours, Look::Good { verdict, .. } if verdict == want),
+            "{want}: {ours:?}"
+        );
+        assert_eq!(seen(ours).len(), 1);
+    }
+    // What was not asked for cannot have been found, and one that did not come may have the id.
+    for lines in [
+        [there("foreign"), scan("foreign")],
+        [there("foreign"), asked("own", 1)],
+        [there("foreign"), asked("free", 1)],
+        [there("foreign"), asked("foreign", 2)],
+    ] {
+        let lines: Vec<&str> = lines.iter().map(String::as_str).collect();
+        assert!(matches!(look(&lines), Look::Bad(_)), "{lines:?}");
+    }
+}
+
+#[test]
+fn a_look_at_one_user() {
+    let limited = |uid: &str| {
+        let what = format!(r#""session_id":["{A1}"],"uid":{uid}"#);
+        look(&[&scan("free").replace(&format!(r#""session_id":["{A1}"]"#), &what)])
+    };
+    for uid in ["65534", "0", "\"0\""] {
+        assert!(
+            matches!(limited(uid), Look::Bad(why) if why.contains("--uid")),
+            "{uid}"
+        );
+    }
+    assert!(seen(limited("null")).is_empty());
+}
+
 #[test]
 fn no_good_look() {
     let changed = |from: &str, to: &str| scan("free").replace(from, to);
