@@ -170,3 +170,46 @@ fn a_database_that_is_written_to() {
     assert_eq!(words(&decision["argv"]), format!("opencode -s {id}"));
     assert_eq!(decide("ses_0123456789abABCDEFGHIJKLMO")["action"], "spawn");
 }
+
+/// After an update of the agent, say: whatever is in it now, nobody can say that it is no
+/// conversation.
+#[test]
+fn a_database_without_its_table() {
+    let home = Home::new();
+    let id = "ses_0123456789abABCDEFGHIJKLMN";
+    let sqlite = |sql: &str| {
+        let mut command = Command::new("sqlite3");
+        command.arg(home.path(".local/share/opencode/opencode.db"));
+        assert!(command.arg(sql).status().unwrap().success());
+    };
+    let tool = |words: &[&str]| {
+        let mut tool = home.tool(&["--agent", "opencode", "--cwd", "."]);
+        tool.args(words).env_remove("XDG_DATA_HOME");
+        tool.env_remove("OPENCODE_DB").output().unwrap()
+    };
+    let decide = || tool(&["--session-id", id]);
+    // None, or one that was only just made, has no conversation in it.
+    assert_eq!(record(&decide())["action"], "spawn");
+    home.write(".local/share/opencode/opencode.db", "");
+    assert_eq!(record(&decide())["action"], "spawn");
+    assert_eq!(tool(&["--discover"]).status.code(), Some(1));
+
+    let cwd = home.cwd();
+    sqlite(&format!(
+        "create table session(id text, directory text); insert into session values('{id}', '{cwd}');"
+    ));
+    let resume = record(&decide());
+    assert_eq!(resume["action"], "resume");
+    sqlite("alter table session rename to sessions;");
+    let output = decide();
+    assert_eq!(output.status.code(), Some(3), "{}", said(&output));
+    let unknown = record(&output);
+    assert_eq!(unknown["action"], "unknown");
+    let reason = unknown["reason"].as_str().unwrap();
+    assert!(reason.contains("there is no table session"), "{reason}");
+    // Nor does it count as gone where a decision is followed, or sessions are listed.
+    let followed = home.exec(&format!("{resume}\n"));
+    assert_eq!(followed.status.code(), Some(3), "{}", said(&followed));
+    assert!(said(&followed).contains("there is no table session"));
+    assert_eq!(tool(&["--discover"]).status.code(), Some(3));
+}

@@ -6,6 +6,7 @@ use agents::{Agent, Environment, Store, Transcript};
 use records::{Deadline, Failure, Output, Status, text, time};
 use serde::Serialize;
 
+use crate::database::Rows;
 use crate::decision::state_word;
 use crate::look;
 
@@ -47,7 +48,8 @@ pub fn run(
     mut output: Output,
 ) -> Result<Status, Failure> {
     let store = Store::new(agent, environment, cwd, deadline).map_err(Failure::unknown)?;
-    let found = look::bounded(deadline, move || store.list()).map_err(Failure::unknown)?;
+    let rows = Rows::of(agent, store.root(), environment);
+    let found = look::sessions(store, rows, deadline, Store::list).map_err(Failure::unknown)?;
     // What does not say when it was written to cannot be said to be too old.
     let recent = |one: &&Transcript| match (since, one.modified) {
         (Some(since), Some(modified)) => modified >= since,

@@ -8,6 +8,7 @@ use agents::{Agent, Environment, State, Store, Table};
 use process::{Here, Refusal};
 use records::{Deadline, Failure, Record, Status};
 
+use crate::database::Rows;
 use crate::{claim, look};
 
 /// How far ahead of ours the clock of a decision may be.
@@ -227,9 +228,12 @@ fn last_look(
     let database = decision
         .str("artifact.path")
         .map(|path| PathBuf::from(path.into_owned()));
-    let store = store(agent, Path::new(&*root), &order.cwd, deadline).with_database(database);
+    let root = Path::new(&*root);
+    let rows = Rows::of(agent, root, &Environment::default());
+    let rows = rows.map(|rows| rows.in_database(database.clone()));
+    let store = store(agent, root, &order.cwd, deadline).with_database(database);
     let id = id.into_owned();
-    let found = look::bounded(deadline, move || store.find(&id))
+    let found = look::sessions(store, rows, deadline, move |store| store.find(&id))
         .map_err(|why| Failure::unknown(format_args!("not launched: {why}")))?;
     let ours = found.iter().filter(|one| one.cwd_matches != Some(false));
     let state = ours

@@ -11,6 +11,7 @@
 //! | `decision` | the decision as a record, with its command lines |
 //! | `claim` | which of two launches at the same moment goes ahead |
 //! | `look` | the agent's sessions on disk, within the deadline |
+//! | `database` | sessions that are rows, and whether their table is there |
 //! | `exec` | whether a decision may be followed, and following it |
 //! | `discover` | the sessions of a directory |
 
@@ -19,6 +20,7 @@
 
 mod args;
 mod claim;
+mod database;
 mod decide;
 mod decision;
 mod discover;
@@ -40,6 +42,7 @@ use records::{Deadline, Failure, Output, Record, Status, files, say};
 use serde::Serialize;
 
 use args::Args;
+use database::Rows;
 use decide::{Action, Claim, Disk, Limits, Told};
 use decision::{ClaimNote, Making, Words};
 use history::{Deaths, History};
@@ -260,7 +263,10 @@ fn decide_once(args: &Args, table: &Table, environment: &Environment) -> Result<
         .map(|store| store.root().to_owned())
         .unwrap_or_default();
     let disk = match agent.transcripts {
-        Some(_) => look_at_disk(store, &session, deadline),
+        Some(_) => {
+            let rows = Rows::of(agent, &root, environment);
+            look_at_disk(store, rows, &session, deadline)
+        }
         None => Disk::Untold,
     };
     let claimant = args
@@ -421,12 +427,17 @@ fn read_history(args: &Args, agent: &Agent, session: &Session) -> Result<(Deaths
     Ok((history.judge(args.min_uptime), bad))
 }
 
-fn look_at_disk(store: Result<Store, String>, session: &Session, deadline: Deadline) -> Disk {
+fn look_at_disk(
+    store: Result<Store, String>,
+    rows: Option<Rows>,
+    session: &Session,
+    deadline: Deadline,
+) -> Disk {
     let Some(id) = session.id.clone() else {
         return Disk::Seen(Vec::new());
     };
-    let found = store.and_then(|store| look::bounded(deadline, move || store.find(&id)));
-    match found {
+    let find = move |store: &Store| store.find(&id);
+    match store.and_then(|store| look::sessions(store, rows, deadline, find)) {
         Ok(found) => Disk::Seen(found),
         Err(why) => Disk::Unreadable(why),
     }

@@ -2,10 +2,30 @@
 
 use std::time::Duration;
 
+use agents::{Store, Transcript};
 use records::Deadline;
+
+use crate::database::Rows;
 
 /// How long a look that watches the deadline itself may take beyond it to say so.
 const GRACE: Duration = Duration::from_millis(50);
+
+/// The sessions that `find` finds in `store`; if they are `rows` of a database, it must have them.
+///
+/// # Errors
+///
+/// In words: they cannot be read, or not before the deadline.
+pub fn sessions(
+    store: Store,
+    rows: Option<Rows>,
+    deadline: Deadline,
+    find: impl FnOnce(&Store) -> Result<Vec<Transcript>, String> + Send + 'static,
+) -> Result<Vec<Transcript>, String> {
+    bounded(deadline, move || {
+        rows.map_or(Ok(()), |rows| rows.check(deadline))?;
+        find(&store)
+    })
+}
 
 /// What `look` says, or that it took too long: the process ends, or becomes another program, soon
 /// after.
