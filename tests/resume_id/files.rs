@@ -310,3 +310,42 @@ fn a_reader_that_does_not_read_is_not_waited_for() {
     let said = String::from_utf8(output.stdout.clone()).unwrap();
     assert_eq!(said, "3\n", "{output:?}");
 }
+
+/// None of the inputs is waited for any longer than the whole call may take.
+#[test]
+fn an_input_that_does_not_end() {
+    let home = Home::new();
+    // One FIFO that nobody writes to, and one that somebody might.
+    let script = r#"mkfifo silent open; exec 3<>open
+        about="--agent claude --cwd . --session-id $id"
+        late() { timeout 60 resume-id "$@" --timeout 300ms; echo $?; }
+        for from in silent open /dev/fd/3; do
+          late $about --row $from
+          late $about --history $from
+          late --exec --decision $from
+        done
+        late $about --row - <&3
+        late --exec --decision - <&3
+        for from in silent open -; do late $about --holders $from -o action; done <&3"#;
+    let output = home.bash(script).output().unwrap();
+    let want = ["3\n".repeat(11), "unknown\n3\n".repeat(3)].concat();
+    let shown = String::from_utf8_lossy(&output.stdout);
+    assert_eq!(shown, want, "{output:?}");
+    let late = "its end has not come in time";
+    assert_eq!(said(&output).matches(late).count(), 11, "{output:?}");
+    assert!(home.calls().is_empty());
+}
+
+#[test]
+fn inputs_out_of_pipes() {
+    let home = Home::new();
+    home.conversation(A1);
+    let script = r#"row() { echo '{"agent":"claude","session_id":"'$id'"}'; }
+        resume-id --cwd . --row <(row) --history <(:) --timeout 60s -o action
+        row | resume-id --cwd . --row - --timeout 60s -o action
+        resume-id --exec --timeout 60s --decision <(resume-id --cwd . --row <(row) --timeout 60s)"#;
+    let output = home.bash(script).output().unwrap();
+    let shown = String::from_utf8_lossy(&output.stdout);
+    assert_eq!(shown, "resume\nresume\n", "{output:?}");
+    assert_eq!(home.the_call(), format!("--resume {A1}"));
+}

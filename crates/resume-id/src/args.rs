@@ -113,10 +113,11 @@ pub struct Args {
     #[arg(hide_short_help = true)]
     pub record: Option<PathBuf>,
 
-    /// How long the agent's files may be read
-    #[arg(long, value_name = "DURATION", default_value = "5s", value_parser = duration::parse)]
+    /// How long the call may take, with the wait for its input [default: 5s, without that of
+    /// standard input]
+    #[arg(long, value_name = "DURATION", value_parser = duration::parse)]
     #[arg(hide_short_help = true)]
-    pub timeout: Duration,
+    pub timeout: Option<Duration>,
 
     /// Become the agent, if the decision and what reap said of it allow that
     #[arg(long, requires = "decision", conflicts_with_all = DECIDING)]

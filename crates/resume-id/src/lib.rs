@@ -4,6 +4,7 @@
 //! | room | what it knows |
 //! |---|---|
 //! | `args`, `source` | the command line, and where records come from |
+//! | `clock` | how long all of it may take |
 //! | `told` | the session, as the options and the user's row describe it |
 //! | `holders` | who holds it, and whether that look is worth believing |
 //! | `history` | how its agents have died |
@@ -20,6 +21,7 @@
 
 mod args;
 mod claim;
+mod clock;
 mod database;
 mod decide;
 mod decision;
@@ -33,7 +35,7 @@ mod told;
 
 use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
-use std::time::{Duration, SystemTime};
+use std::time::SystemTime;
 
 use agents::{Agent, Environment, Store, Table};
 use process::Here;
@@ -42,11 +44,13 @@ use records::{Deadline, Failure, Output, Record, Status, files, say};
 use serde::Serialize;
 
 use args::Args;
+use clock::Clock;
 use database::Rows;
 use decide::{Action, Claim, Disk, Limits, Told};
 use decision::{ClaimNote, Making, Words};
 use history::{Deaths, History};
 use holders::{Look, Place, Reading};
+use source::Trust;
 use told::{Given, Row, Session};
 
 /// The `resume-id` command.
@@ -103,6 +107,7 @@ const fn column(key: &'static str, width: usize) -> Column {
 
 fn run(args: Args) -> Result<Status, Failure> {
     process::unblock(&process::ENDING);
+    let clock = Clock::start(args.timeout);
     let keys = if args.list_agents {
         AGENT_KEYS
     } else if args.discover {
@@ -114,40 +119,27 @@ fn run(args: Args) -> Result<Status, Failure> {
     let environment = environment(&args.agent_env)?;
     let table = table(args.agents.as_deref(), &environment)?;
     if args.exec {
-        return execute(&args, &table);
+        return execute(&args, &table, clock);
     }
     if args.list_agents {
-        return list_agents(&table, output(&args)).map_err(undecided);
+        return list_agents(&table, output(&args, clock)).map_err(undecided);
     }
     if args.discover {
         let given = given(&args);
         let agent = agent(&table, &given, &Row::default())?;
         let cwd = told::session(&given, &Row::default(), agent)?.cwd;
-        let deadline = deadline(&args);
-        return discover::run(
-            agent,
-            &environment,
-            &cwd,
-            args.since,
-            deadline,
-            output(&args),
-        )
-        .map_err(undecided);
+        let output = output(&args, clock);
+        let deadline = clock.step();
+        return discover::run(agent, &environment, &cwd, args.since, deadline, output)
+            .map_err(undecided);
     }
-    decide_once(&args, &table, &environment)
-}
-
-/// Even a look that is not to wait takes its time.
-const ONE_LOOK: Duration = Duration::from_millis(100);
-
-fn deadline(args: &Args) -> Deadline {
-    Deadline::after(args.timeout.max(ONE_LOOK))
+    decide_once(&args, &table, &environment, clock)
 }
 
 /// What is printed to; a reader that does not read is waited for no longer than anything else.
-fn output(args: &Args) -> Output {
+fn output(args: &Args, clock: Clock) -> Output {
     let mut output = Output::new(&args.output, HUMAN);
-    output.set_deadline(deadline(args));
+    output.set_deadline(clock.step());
     output
 }
 
@@ -232,14 +224,20 @@ fn list_agents(table: &Table, mut output: Output) -> Result<Status, Failure> {
     Ok(Status::Done)
 }
 
-fn decide_once(args: &Args, table: &Table, environment: &Environment) -> Result<Status, Failure> {
+fn decide_once(
+    args: &Args,
+    table: &Table,
+    environment: &Environment,
+    clock: Clock,
+) -> Result<Status, Failure> {
     let reads_stdin = |path: &Option<PathBuf>| path.as_deref().is_some_and(source::is_stdin);
     if reads_stdin(&args.row) && reads_stdin(&args.holders) {
         return Err(Failure::usage(
             "--row - and --holders - cannot both read standard input",
         ));
     }
-    let row = args.row.as_deref().map(read_row).transpose()?;
+    let row = args.row.as_deref().map(|path| read_row(path, clock));
+    let row = row.transpose()?;
     let given = given(args);
     let no_row = Row::default();
     let agent = agent(table, &given, row.as_ref().unwrap_or(&no_row))?;
@@ -248,14 +246,14 @@ fn decide_once(args: &Args, table: &Table, environment: &Environment) -> Result<
         no_contradiction(agent, words)?;
     }
     let here = Here::new();
-    let (look, lost) = look_at_holders(args, agent, &session, &here)?;
-    let (deaths, bad) = read_history(args, agent, &session)?;
+    let (look, lost) = look_at_holders(args, agent, &session, &here, clock)?;
+    let (deaths, bad) = read_history(args, agent, &session, clock)?;
     let mut status = Status::Done;
     if lost + bad > 0 {
         status = Status::BadInput;
     }
 
-    let deadline = deadline(args);
+    let deadline = clock.step();
     let new_id = decision::new_id(agent);
     let store = Store::new(agent, environment, &session.cwd, deadline);
     let root = store
@@ -327,7 +325,7 @@ fn decide_once(args: &Args, table: &Table, environment: &Environment) -> Result<
         row: others.as_deref(),
     };
     let status = status.worse(status_of(choice.action));
-    publish(args, &making, &choice, note)?;
+    publish(args, &making, &choice, note, clock)?;
     Ok(status)
 }
 
@@ -344,6 +342,7 @@ fn publish(
     making: &Making<'_>,
     choice: &decide::Choice<'_>,
     note: Option<ClaimNote>,
+    clock: Clock,
 ) -> Result<(), Failure> {
     let decision = making.decision(choice, note, records::time::now());
     if let Some(file) = &args.record {
@@ -351,14 +350,15 @@ fn publish(
         line.push(b'\n');
         files::write_whole(file, &line)?;
     }
-    let mut output = output(args);
+    let mut output = output(args, clock);
     let printed = output.emit(&decision).and_then(|()| output.finish());
     printed.map_err(undecided)
 }
 
-fn read_row(path: &Path) -> Result<Row, Failure> {
+fn read_row(path: &Path, clock: Clock) -> Result<Row, Failure> {
     let name = path.display();
-    let text = source::one(path)?
+    let text = source::one(path, clock)
+        .map_err(|failure| failure.context("the row"))?
         .map_err(|why| Failure::new(Status::BadInput, format_args!("the row {name}: {why}")))?;
     let record = Record::parse(text.as_bytes());
     record
@@ -393,6 +393,7 @@ fn look_at_holders(
     agent: &Agent,
     session: &Session,
     here: &Here,
+    clock: Clock,
 ) -> Result<(Look, u64), Failure> {
     let Some(path) = &args.holders else {
         return Ok((Look::NotConsulted, 0));
@@ -403,27 +404,41 @@ fn look_at_holders(
         host: here.host().to_owned(),
     };
     let mut reading = Reading::new(session.id.as_deref().unwrap_or_default(), &agent.shape);
-    let bad = source::each(path, false, |record| {
+    let hear = |record: &Record<'_>| {
         reading.hear(record, &place, SystemTime::now(), args.max_age);
-    })?;
+    };
+    let bad = match source::each(path, Trust::Any, clock, hear) {
+        Err(late) if late.status() == Status::Unknown => {
+            let why = format!("what holder-scan says is not all there: {}", late.message());
+            return Ok((Look::Bad(why), 0));
+        }
+        outcome => outcome?,
+    };
     if bad > 0 {
         reading.lose(format!("{bad} of its lines cannot be read"));
     }
     Ok((reading.finish(), bad))
 }
 
-fn read_history(args: &Args, agent: &Agent, session: &Session) -> Result<(Deaths, u64), Failure> {
+fn read_history(
+    args: &Args,
+    agent: &Agent,
+    session: &Session,
+    clock: Clock,
+) -> Result<(Deaths, u64), Failure> {
     let (Some(path), Some(id)) = (&args.history, &session.id) else {
         return Ok((Deaths::default(), 0));
     };
     // Before the first death there need not be a file. With its name misspelt there never is one.
-    if std::fs::symlink_metadata(path).is_err_and(|e| e.kind() == std::io::ErrorKind::NotFound) {
+    if source::is_missing(path, clock)? {
         let name = path.display();
         say!("--history {name}: there is no such file, which counts as no death so far");
         return Ok((Deaths::default(), 0));
     }
     let mut history = History::default();
-    let bad = source::each(path, true, |record| history.hear(record, id, &agent.shape))?;
+    let hear = |record: &Record<'_>| history.hear(record, id, &agent.shape);
+    let bad = source::each(path, Trust::Own, clock, hear)
+        .map_err(|failure| failure.context("--history"))?;
     Ok((history.judge(args.min_uptime), bad))
 }
 
@@ -443,14 +458,16 @@ fn look_at_disk(
     }
 }
 
-fn execute(args: &Args, table: &Table) -> Result<Status, Failure> {
+fn execute(args: &Args, table: &Table, clock: Clock) -> Result<Status, Failure> {
     let path = args.decision.as_deref().unwrap_or(Path::new("-"));
     let mut decisions = Vec::new();
-    let bad = source::each(path, true, |record| {
+    let hear = |record: &Record<'_>| {
         if record.kind().as_deref() == Some("decision") {
             decisions.push(record.text().to_owned());
         }
-    })?;
+    };
+    let bad = source::each(path, Trust::Own, clock, hear)
+        .map_err(|failure| failure.context("not launched"))?;
     if bad > 0 {
         let message = "not launched: what came in is damaged";
         return Err(Failure::new(Status::BadInput, message));
@@ -463,12 +480,6 @@ fn execute(args: &Args, table: &Table) -> Result<Status, Failure> {
         return Err(Failure::unknown(message));
     };
     let decision = Record::parse(decision.as_bytes()).map_err(Failure::unknown)?;
-    let deadline = deadline(args);
-    exec::run(
-        &decision,
-        table,
-        source::is_stdin(path),
-        args.max_age,
-        deadline,
-    )
+    let from_stdin = source::is_stdin(path);
+    exec::run(&decision, table, from_stdin, args.max_age, clock.step())
 }

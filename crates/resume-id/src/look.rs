@@ -1,4 +1,4 @@
-//! Looking at the agent's sessions, no longer than the deadline allows.
+//! Looking at files and the agent's sessions, no longer than the deadline allows.
 
 use std::time::Duration;
 
@@ -37,12 +37,25 @@ pub fn bounded<T: Send + 'static>(
     deadline: Deadline,
     look: impl FnOnce() -> Result<T, String> + Send + 'static,
 ) -> Result<T, String> {
-    let deadline = Deadline::after_or_never(deadline.left().map(|left| left + GRACE));
-    match records::bounded(deadline, look) {
+    match in_time(deadline, look) {
         Ok(Some(told)) => told,
         Ok(None) => Err("reading them takes too long".to_owned()),
         Err(error) => Err(format!("no thread to look with: {error}")),
     }
+}
+
+/// What `look` gives; `None` if that takes too long. What is there at once is had after the deadline,
+/// too.
+///
+/// # Errors
+///
+/// No thread can be had.
+pub fn in_time<T: Send + 'static>(
+    deadline: Deadline,
+    look: impl FnOnce() -> T + Send + 'static,
+) -> std::io::Result<Option<T>> {
+    let left = deadline.left().map(|left| left + GRACE);
+    records::bounded(Deadline::after_or_never(left), look)
 }
 
 #[cfg(test)]
@@ -60,5 +73,7 @@ mod tests {
         assert_eq!(told, Err::<(), _>("reading them takes too long".to_owned()));
         let told = bounded(Deadline::never(), || Ok(7));
         assert_eq!(told, Ok(7));
+        let told = in_time(Deadline::after(Duration::ZERO), || 7);
+        assert_eq!(told.unwrap(), Some(7));
     }
 }
