@@ -43,7 +43,7 @@ fn what_is_wrong_usage() {
     let cwd = home.cwd();
     let repeated = format!("{A1}\n{A1}");
     let glued = format!("-r{A1}");
-    let table: [&[&str]; 10] = [
+    let table: [&[&str]; 12] = [
         &["--agent", "nobody", "--cwd", &cwd],
         &["--cwd", &cwd],
         &["--agent", "claude"],
@@ -59,6 +59,26 @@ fn what_is_wrong_usage() {
         ],
         &["--agent", "opencode", "--cwd", &cwd, "--session-id", A1],
         &["--agent", "claude", "--row", "-", "--holders", "-"],
+        &[
+            "--agent",
+            "claude",
+            "--cwd",
+            &cwd,
+            "--row",
+            "-",
+            "--history",
+            "-",
+        ],
+        &[
+            "--agent",
+            "claude",
+            "--cwd",
+            &cwd,
+            "--holders",
+            "-",
+            "--history",
+            "-",
+        ],
         &["--agent", "claude", "--cwd", &cwd, "--", "--session-id", A1],
         &["--agent", "claude", "--cwd", &cwd, "--", &glued],
     ];
@@ -158,6 +178,23 @@ fn the_breaker_reads_the_history() {
     assert_eq!(
         none["breaker"],
         json!({"failures": 0, "limit": 3, "last_exit": null})
+    );
+    // A dash is standard input, as everywhere.
+    let cwd = home.cwd();
+    let dash = [
+        "--agent",
+        "claude",
+        "--cwd",
+        &cwd,
+        "--session-id",
+        A1,
+        "--history",
+        "-",
+    ];
+    let piped = with_input(home.tool(&dash), &death(0).repeat(3));
+    assert_eq!(
+        (said(&piped), &record(&piped)["minted_by"]),
+        (String::new(), &json!("breaker"))
     );
     // A line that is none is said, and the rest counts.
     std::fs::write(history, [death(0), "{\"ses".to_owned()].join("")).unwrap();

@@ -55,7 +55,7 @@ pub struct Args {
     pub max_age: Duration,
 
     /// Exit records, one a line: detach's announcements, or your own
-    #[arg(long, value_name = "FILE")]
+    #[arg(long, value_name = "FILE|-")]
     pub history: Option<PathBuf>,
 
     /// So many deaths in a row, each before --min-uptime, and the session is begun anew, once

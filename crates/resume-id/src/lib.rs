@@ -230,10 +230,11 @@ fn decide_once(
     environment: &Environment,
     clock: Clock,
 ) -> Result<Status, Failure> {
-    let reads_stdin = |path: &Option<PathBuf>| path.as_deref().is_some_and(source::is_stdin);
-    if reads_stdin(&args.row) && reads_stdin(&args.holders) {
+    let inputs = [&args.row, &args.holders, &args.history];
+    let from_stdin = |path: &&&Option<PathBuf>| path.as_deref().is_some_and(source::is_stdin);
+    if inputs.iter().filter(from_stdin).count() > 1 {
         return Err(Failure::usage(
-            "--row - and --holders - cannot both read standard input",
+            "only one of --row, --holders and --history can be '-', which is standard input",
         ));
     }
     let row = args.row.as_deref().map(|path| read_row(path, clock));
@@ -430,7 +431,7 @@ fn read_history(
         return Ok((Deaths::default(), 0));
     };
     // Before the first death there need not be a file. With its name misspelt there never is one.
-    if source::is_missing(path, clock)? {
+    if !source::is_stdin(path) && source::is_missing(path, clock)? {
         let name = path.display();
         say!("--history {name}: there is no such file, which counts as no death so far");
         return Ok((Deaths::default(), 0));
