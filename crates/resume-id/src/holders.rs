@@ -8,6 +8,7 @@ use records::Record;
 use serde_json::value::RawValue;
 
 use agents::Shape;
+use process::Pid;
 
 use scan::Scan;
 
@@ -238,19 +239,38 @@ fn class(record: &Record<'_>) -> Class {
     }
 }
 
+/// A record with a number that no process can have is refused: nobody knows whom it means. So is one
+/// of ours with that of init, which nobody ends.
 fn holder(record: &Record<'_>) -> Result<Holder, String> {
-    let pid = record.u64("pid").ok_or("a holder without a pid")?;
+    let class = class(record);
+    let number = |key: &str| match record.u64(key) {
+        Some(pid) if is_pid(pid, class) => Ok(pid),
+        _ => Err(format!("a holder with a bad {key}")),
+    };
+    let pid = match record.has("pid") {
+        true => number("pid")?,
+        false => return Err("a holder without a pid".to_owned()),
+    };
+    let root = match record.has("root") {
+        true => number("root")?,
+        false => pid,
+    };
     let ms = record.u64("youngest_child_ms").or(record.u64("age_ms"));
     let text = record.text().trim().to_owned();
     Ok(Holder {
         pid,
-        root: record.u64("root").unwrap_or(pid),
-        class: class(record),
+        root,
+        class,
         shared: record.bool("shared") == Some(true),
         active: record.bool("active") != Some(false),
         settled_for: ms.map(Duration::from_millis),
         record: RawValue::from_string(text).map_err(|error| error.to_string())?,
     })
+}
+
+fn is_pid(number: u64, class: Class) -> bool {
+    let pid = i64::try_from(number).ok().and_then(Pid::new);
+    pid.is_some_and(|pid| class != Class::Own || !pid.is_init())
 }
 
 #[cfg(test)]

@@ -226,6 +226,46 @@ fn no_good_look() {
 }
 
 #[test]
+fn a_number_that_no_process_has() {
+    let with = |key: &str, value: &str, class: &str| {
+        let numbers = [(r#""pid":7"#, "pid"), (r#""root":5"#, "root")];
+        let (old, _) = numbers.into_iter().find(|(_, name)| *name == key).unwrap();
+        let record = holder(class, "").replace(old, &format!("\"{key}\":{value}"));
+        look(&[&record, &scan(class)])
+    };
+    let bad = [
+        "0",
+        "-1",
+        "1.0",
+        "1e2",
+        "\"7\"",
+        "4194305",
+        "4294967295",
+        "4294967303",
+        "99999999999999999999",
+        "true",
+        "[7]",
+    ];
+    for class in ["own", "foreign"] {
+        for key in ["pid", "root"] {
+            for value in bad {
+                let why = format!("a holder with a bad {key}");
+                let look = with(key, value, class);
+                assert!(
+                    matches!(&look, Look::Bad(said) if said.ends_with(&why)),
+                    "{key} {value}"
+                );
+            }
+            assert_eq!(seen(with(key, "99999", class)).len(), 1);
+        }
+    }
+    // Init is a process, but none to be ended.
+    assert!(matches!(with("root", "1", "own"), Look::Bad(_)));
+    assert_eq!(seen(with("root", "1", "foreign")).len(), 1);
+    assert_eq!(seen(with("root", "null", "own")).len(), 1);
+}
+
+#[test]
 fn thirty_seconds_are_not_too_old() {
     let old = |at: &str| scan("free").replace(NOW, at);
     assert!(matches!(
