@@ -122,6 +122,8 @@ pub struct Args {
     /// Become the agent, if the decision and what reap said of it allow that
     #[arg(long, requires = "decision", conflicts_with_all = DECIDING)]
     #[arg(conflicts_with_all = ["discover", "list_agents", "agent", "cwd", "agent_env"])]
+    // What is printed is the agent's.
+    #[arg(conflicts_with_all = ["keys", "sh", "human", "quiet"])]
     pub exec: bool,
 
     /// The decision to follow
@@ -205,6 +207,10 @@ mod tests {
             "--exec",
             "--decision -",
             "--exec --decision - --session-id x",
+            "--exec --decision - -o action",
+            "--exec --decision - --sh -o argv",
+            "--exec --decision - -H",
+            "--exec --decision - -q",
             "--discover --agent claude",
             "--discover --cwd /",
             "--since 1",
