@@ -168,6 +168,39 @@ fn who_is_only_in_the_directory_holds_nothing() {
 }
 
 #[test]
+fn a_script_that_is_called_like_the_agent() {
+    let scene = Scene::new();
+    let script = "#!/bin/bash\nfor id; do :; done\n\
+        holder-scan --session-id \"$id\" --own-arg wrapper.sh |\n\
+        resume-id --agent claude --session-id \"$id\" --cwd . --holders - $up -o action,reason\n\
+        echo $$\n";
+    scene.home.sandbox.script("relaunch", script);
+    let said = |line: &str| {
+        let output = scene.run(line);
+        let shown = String::from_utf8(output.stdout).unwrap();
+        let words: Vec<&str> = shown.split(['\t', '\n']).collect();
+        [words[0], words[1], words[2]].map(str::to_owned)
+    };
+    for (line, wanted) in [
+        (
+            r#"up="--min-uptime 1h" "$HOME/relaunch" --session-id "$id""#,
+            "unknown",
+        ),
+        (
+            r#"up="--min-uptime 0" "$HOME/relaunch" --session-id "$id""#,
+            "already_running",
+        ),
+    ] {
+        let [action, reason, pid] = said(line);
+        assert_eq!(action, wanted, "{reason}");
+        assert!(reason.contains(&format!("process {pid}")), "{reason}");
+        assert!(reason.contains("your script"), "{reason}");
+    }
+    // As the reason says.
+    assert_eq!(said(r#""$HOME/relaunch" "$id""#)[0], "resume");
+}
+
+#[test]
 fn what_is_well_runs_on() {
     let scene = Scene::new();
     let (_child, wrapper) = scene.wrapper(true);

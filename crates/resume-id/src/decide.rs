@@ -284,8 +284,8 @@ fn claimed_by_another<'a>(told: &Told<'a>, _: &'a Disk) -> Option<Choice<'a>> {
 fn already_running<'a>(told: &Told<'a>, _: &'a Disk) -> Option<Choice<'a>> {
     let holder = told.active().find(|holder| told.is_settled(holder))?;
     let who = match holder.class {
-        Class::Itself => "the caller runs inside of it",
-        _ => "it is ours",
+        Class::Itself => format!("the caller runs inside of it{}", if_a_script(holder)),
+        _ => "it is ours".to_owned(),
     };
     let mut choice = told.choice(
         Action::AlreadyRunning,
@@ -332,9 +332,29 @@ fn crash_loop<'a>(told: &Told<'a>, _: &'a Disk) -> Option<Choice<'a>> {
 /// Row 7.
 fn unsettled<'a>(told: &Told<'a>, _: &'a Disk) -> Option<Choice<'a>> {
     let holder = told.active().next()?;
-    let mut choice = told.choice(Action::Unknown, "unsettled");
+    let mut why = "unsettled".to_owned();
+    let script = if_a_script(holder);
+    if !script.is_empty() {
+        let pid = holder.pid;
+        why.push_str(&format!(
+            ": the caller runs inside of process {pid}{script}"
+        ));
+    }
+    let mut choice = told.choice(Action::Unknown, why);
     choice.holder = Some(holder);
     Some(choice)
+}
+
+/// The script that asks looks like the agent where it was called like it, and would be in its own way
+/// for ever. Whether it is one cannot be told, but what to do about it can.
+fn if_a_script(holder: &Holder) -> String {
+    match (holder.class, &holder.flag) {
+        (Class::Itself, Some(flag)) => format!(
+            ", which holds the session by its own arguments ({flag}); if that is no agent but your \
+             script, call it with the id alone, without {flag}, or with the id in its environment"
+        ),
+        _ => String::new(),
+    }
 }
 
 /// Row 8, and the rows below it.

@@ -43,6 +43,8 @@ pub struct Holder {
     pub active: bool,
     /// Since when the youngest child, or else the agent itself, has lived; `None` if unknown.
     pub settled_for: Option<Duration>,
+    /// The flag before the id, where nothing but the process's own arguments says that it holds it.
+    pub flag: Option<String>,
     /// The record, as it was read.
     pub record: Box<RawValue>,
 }
@@ -264,8 +266,24 @@ fn holder(record: &Record<'_>) -> Result<Holder, String> {
         shared: record.bool("shared") == Some(true),
         active: record.bool("active") != Some(false),
         settled_for: ms.map(Duration::from_millis),
+        flag: flag(record),
         record: RawValue::from_string(text).map_err(|error| error.to_string())?,
     })
+}
+
+/// A lock, an open transcript or a table of the agent's shows an agent. Arguments may be those of a
+/// script.
+fn flag(record: &Record<'_>) -> Option<String> {
+    let mut flag = None;
+    for piece in record.array("evidence")? {
+        let piece = Record::parse(piece.get().as_bytes()).ok()?;
+        match piece.str("by").as_deref() {
+            Some("lock" | "fd" | "registry") => return None,
+            Some("argv") => flag = flag.or(piece.str("flag").map(|flag| flag.into_owned())),
+            _ => {}
+        }
+    }
+    flag
 }
 
 fn is_pid(number: u64, class: Class) -> bool {

@@ -323,6 +323,38 @@ fn row_7_not_yet_settled() {
     );
 }
 
+/// It was called as the agent is, and only its caller can tell that it is none.
+#[test]
+fn the_callers_own_script() {
+    for (age, action, begins) in [
+        (
+            10,
+            "unknown",
+            "unsettled: the caller runs inside of process 100, which",
+        ),
+        (
+            9_000,
+            "already_running",
+            "process 100 holds the session and is well;",
+        ),
+    ] {
+        let said = World::claude().held_by(&[Script(age)]).decide();
+        assert_eq!(said.short(), action);
+        let reason = said.text("reason");
+        assert!(reason.starts_with(begins), "{reason}");
+        assert!(
+            reason.contains("call it with the id alone, without --session-id"),
+            "{reason}"
+        );
+    }
+    let agent = World::claude().held_by(&[Itself(true)]).decide();
+    assert!(
+        agent
+            .text("reason")
+            .ends_with("the caller runs inside of it")
+    );
+}
+
 #[test]
 fn row_8_a_husk() {
     let held = |world: World| world.held_by(&[Husk]);

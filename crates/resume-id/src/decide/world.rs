@@ -35,6 +35,8 @@ pub(super) enum Who {
     Daemon,
     /// The caller, with an agent in it or not.
     Itself(bool),
+    /// The caller, which has the id in its arguments and has lived this long.
+    Script(u64),
     /// Ours, of which nobody knows how long it has lived.
     OwnOfUnknownAge,
 }
@@ -232,6 +234,7 @@ impl Who {
             Who::OwnOfUnknownAge => (Class::Own, true, None),
             Who::Foreign | Who::Daemon => (Class::Foreign, true, Some(60_000)),
             Who::Itself(active) => (Class::Itself, active, Some(60_000)),
+            Who::Script(age) => (Class::Itself, true, Some(age)),
         };
         Holder {
             pid,
@@ -240,6 +243,7 @@ impl Who {
             shared: matches!(self, Who::Daemon),
             active,
             settled_for: age.map(Duration::from_millis),
+            flag: matches!(self, Who::Script(_)).then(|| "--session-id".to_owned()),
             record: RawValue::from_string(format!(r#"{{"pid":{pid}}}"#)).unwrap(),
         }
     }

@@ -88,6 +88,33 @@ fn what_holds_nothing() {
 }
 
 #[test]
+fn what_only_its_arguments_say() {
+    let flag = |evidence: &str| {
+        let evidence = format!(r#","evidence":[{evidence}]"#);
+        match look(&[&holder("self", &evidence), &scan("foreign")]) {
+            Look::Good { mut holders, .. } => holders.remove(0).flag,
+            other => panic!("{other:?}"),
+        }
+    };
+    let argv = r#"{"by":"argv","flag":"--resume"}"#;
+    let table = [
+        (argv.to_owned(), Some("--resume")),
+        (
+            format!(r#"{{"by":"cwd","flag":null}},{argv}"#),
+            Some("--resume"),
+        ),
+        (format!(r#"{argv},{{"by":"registry"}}"#), None),
+        (format!(r#"{{"by":"fd"}},{argv}"#), None),
+        (format!(r#"{{"by":"lock"}},{argv}"#), None),
+        (r#"{"by":"argv-json","flag":"--resume"}"#.to_owned(), None),
+        (String::new(), None),
+    ];
+    for (evidence, want) in table {
+        assert_eq!(flag(&evidence).as_deref(), want, "{evidence}");
+    }
+}
+
+#[test]
 fn a_look_at_several_ids() {
     let other = "00000000-0000-4000-8000-0000000000b2";
     let both = |verdict: &str| {
