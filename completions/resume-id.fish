@@ -16,7 +16,7 @@ complete -c resume-id -l agents -d 'Your own agents [default: ~/.config/muxutils
 complete -c resume-id -l fresh-arg -d 'An argument for a beginning: the full prompt (repeatable)' -r
 complete -c resume-id -l resume-arg -d 'An argument for a continuation: the nudge (repeatable)' -r
 complete -c resume-id -l record -d 'Write the decision here, too, whole, before anything is launched' -r -F
-complete -c resume-id -l timeout -d 'How long the agent\'s files may be read' -r
+complete -c resume-id -l timeout -d 'How long the call may take [default: 5s, and standard input is waited for]' -r
 complete -c resume-id -l decision -d 'The decision to follow' -r -F
 complete -c resume-id -l since -d 'With --discover: only what was written to since then (RFC 3339, or seconds since 1970)' -r
 complete -c resume-id -s o -l output -d 'Print only these values (dotted: verdict.state), separated by tabs' -r

@@ -113,8 +113,7 @@ pub struct Args {
     #[arg(hide_short_help = true)]
     pub record: Option<PathBuf>,
 
-    /// How long the call may take, with the wait for its input [default: 5s, without that of
-    /// standard input]
+    /// How long the call may take [default: 5s, and standard input is waited for]
     #[arg(long, value_name = "DURATION", value_parser = duration::parse)]
     #[arg(hide_short_help = true)]
     pub timeout: Option<Duration>,
