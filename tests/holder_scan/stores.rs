@@ -151,3 +151,24 @@ fn the_folder_of_a_running_agent_is_its_own() {
         [(pid(&agent), "foreign")]
     );
 }
+
+/// Opening a FIFO waits for a writer, and there is none.
+#[test]
+fn a_registry_that_is_a_fifo_says_nothing_and_holds_nobody_up() {
+    let sandbox = Sandbox::new();
+    let id = new_id();
+    let agent = idle(&sandbox, "claude", &["--session-id", &id]);
+    let folder = sandbox.path(".claude/sessions");
+    fs::create_dir_all(&folder).unwrap();
+    let fifo = folder.join(format!("{}.json", pid(&agent)));
+    nix::unistd::mkfifo(&fifo, nix::sys::stat::Mode::S_IRWXU).unwrap();
+    let held = scan(&sandbox, &["--session-id", &id]);
+    assert_eq!(held.classes(), [(pid(&agent), "foreign")]);
+    let free = scan(&sandbox, &["-e", "--session-id", &new_id()]);
+    assert_eq!(
+        (free.verdict(), free.code()),
+        ("free", 1),
+        "{:?}",
+        free.output
+    );
+}

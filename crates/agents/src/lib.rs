@@ -29,6 +29,7 @@ mod table;
 pub use cwd::Cwds;
 pub use encode::{CwdEncoding, sha256_hex};
 pub use env::Environment;
+pub use open::regular as open_regular;
 pub use shape::{Mint, Shape};
 pub use store::{State, Store, Transcript};
 /// What reads the files of agents, for the fuzz targets.

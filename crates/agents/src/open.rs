@@ -13,7 +13,7 @@ use rustix::io::Errno;
 /// # Errors
 ///
 /// Those of open(2); of kind `InvalidInput` where it is no regular file. A FIFO is not waited for.
-pub(crate) fn regular(path: &Path) -> io::Result<Option<File>> {
+pub fn regular(path: &Path) -> io::Result<Option<File>> {
     let flags = OFlags::RDONLY | OFlags::CLOEXEC | OFlags::NONBLOCK | OFlags::NOCTTY;
     let file = match rustix::fs::open(path, flags, Mode::empty()) {
         Ok(fd) => File::from(fd),

@@ -222,12 +222,15 @@ fn read_registry(
     }
 }
 
+/// A table. What is no regular file, or larger than a table is, is none: in the folder of a
+/// stranger anything may have that name, and a FIFO keeps whoever opens it waiting.
 fn read_table(path: &Path) -> Option<Value> {
-    let file = fs::File::open(path).ok()?;
-    if !file.metadata().ok()?.is_file() {
+    let file = agents::open_regular(path).ok()??;
+    if file.metadata().ok()?.len() > MAX_TABLE {
         return None;
     }
     let mut bytes = Vec::new();
+    // It may grow while it is read.
     file.take(MAX_TABLE).read_to_end(&mut bytes).ok()?;
     serde_json::from_slice(&bytes).ok()
 }
