@@ -172,3 +172,29 @@ fn a_registry_that_is_a_fifo_says_nothing_and_holds_nobody_up() {
         free.output
     );
 }
+
+/// Only root can give a file to somebody else, so only root's tests see this.
+#[test]
+fn a_registry_of_another_user_says_nothing_of_our_processes() {
+    if !nix::unistd::geteuid().is_root() {
+        return;
+    }
+    let sandbox = Sandbox::new();
+    let id = new_id();
+    let agent = idle(&sandbox, "claude", &["--session-id", &id]);
+    let ident = sandbox.track_pid(pid(&agent)).to_string();
+    let evil = sandbox.path("evil");
+    // The folder is that of another agent.
+    let _other = idle_with(&sandbox, "claude", &[], |command| {
+        command.env("CLAUDE_CONFIG_DIR", &evil);
+    });
+    fs::create_dir_all(evil.join("sessions")).unwrap();
+    let row = json!({"pid": pid(&agent), "sessionId": new_id(),
+                     "procStart": ident.split(':').nth(4).unwrap()});
+    let file = evil.join(format!("sessions/{}.json", pid(&agent)));
+    fs::write(&file, row.to_string()).unwrap();
+    let verdict = || scan(&sandbox, &["--session-id", &id]).verdict().to_owned();
+    assert_eq!(verdict(), "free", "root is believed");
+    std::os::unix::fs::chown(&file, Some(65_534), None).unwrap();
+    assert_eq!(verdict(), "foreign");
+}

@@ -441,7 +441,7 @@ impl Scan<'_> {
 
     fn add_registry(&self, row: &mut Row, entry: &Entry) {
         let rows = self.stores.rows.get(&row.pid).into_iter().flatten();
-        let meant = rows.filter(|written| written.means(entry, self.here));
+        let meant = rows.filter(|written| written.means(entry, row.uid, self.here));
         row.registry = meant.map(|written| written.registered.clone()).collect();
     }
 

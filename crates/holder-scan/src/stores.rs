@@ -4,6 +4,7 @@ use std::collections::{HashMap, HashSet};
 use std::fs;
 use std::io::Read;
 use std::os::unix::ffi::OsStrExt;
+use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
@@ -64,6 +65,8 @@ pub struct Stores {
 pub struct RegistryRow {
     /// The session and the table.
     pub registered: Registered,
+    /// Who owns the file.
+    owner: u32,
     start: WrittenStart,
     space: Option<u64>,
 }
@@ -76,8 +79,12 @@ enum WrittenStart {
 }
 
 impl RegistryRow {
-    /// Whether the row means the process of `entry`, rather than an earlier one with its pid.
-    pub fn means(&self, entry: &Entry, here: &Here) -> bool {
+    /// Whether the row means the process of `entry` and `uid`, rather than an earlier one with its
+    /// pid, and is written by somebody who is believed about it.
+    pub fn means(&self, entry: &Entry, uid: Option<u32>, here: &Here) -> bool {
+        if !is_believed(self.owner, uid) {
+            return false;
+        }
         let space = here.space();
         let own_space = space.as_deref().map(|space| {
             let pidns = space.split('+').next().unwrap_or(space);
@@ -102,6 +109,13 @@ impl RegistryRow {
             WrittenStart::Unknown => false,
         }
     }
+}
+
+/// Whether a table of the user `owner` is believed about a process of the user `uid`: everybody has
+/// the word about his own, and root about all. An agent's folder is where its environment says, so
+/// any user could have one that gives the processes of others another session.
+fn is_believed(owner: u32, uid: Option<u32>) -> bool {
+    owner == 0 || uid == Some(owner)
 }
 
 /// Looks into the folders `homes` for tables that name one of `pids`, and for files of `ids`.
@@ -182,7 +196,7 @@ fn read_registry(
     rows: &mut HashMap<Pid, Vec<RegistryRow>>,
 ) {
     let mut read = |path: &Path, pid: Option<Pid>| {
-        let Some(table) = read_table(path) else {
+        let Some((table, owner)) = read_table(path) else {
             return;
         };
         let each = match &table {
@@ -198,7 +212,7 @@ fn read_registry(
             };
             rows.entry(pid)
                 .or_default()
-                .extend(parse_row(registry, row, path));
+                .extend(parse_row(registry, row, path, owner));
         }
     };
     let Some((folder, file)) = registry
@@ -222,20 +236,21 @@ fn read_registry(
     }
 }
 
-/// A table. What is no regular file, or larger than a table is, is none: in the folder of a
+/// A table, and who owns it. What is no regular file, or larger than a table is, is none: in the folder of a
 /// stranger anything may have that name, and a FIFO keeps whoever opens it waiting.
-fn read_table(path: &Path) -> Option<Value> {
+fn read_table(path: &Path) -> Option<(Value, u32)> {
     let file = agents::open_regular(path).ok()??;
-    if file.metadata().ok()?.len() > MAX_TABLE {
+    let about = file.metadata().ok()?;
+    if about.len() > MAX_TABLE {
         return None;
     }
     let mut bytes = Vec::new();
     // It may grow while it is read.
     file.take(MAX_TABLE).read_to_end(&mut bytes).ok()?;
-    serde_json::from_slice(&bytes).ok()
+    Some((serde_json::from_slice(&bytes).ok()?, about.uid()))
 }
 
-fn parse_row(registry: &Registry, row: &Value, path: &Path) -> Option<RegistryRow> {
+fn parse_row(registry: &Registry, row: &Value, path: &Path, owner: u32) -> Option<RegistryRow> {
     let id = row.get(registry.id_key)?.as_str()?;
     let start = match registry.start {
         RowStart::Ticks(key) => row.get(key).and_then(parse_ticks),
@@ -261,6 +276,7 @@ fn parse_row(registry: &Registry, row: &Value, path: &Path) -> Option<RegistryRo
             id: id.as_bytes().to_vec(),
             path: path.as_os_str().as_bytes().to_vec(),
         },
+        owner,
         start: start.unwrap_or(WrittenStart::Unknown),
         space,
     })
@@ -287,5 +303,26 @@ fn parse_time(value: &Value) -> Option<SystemTime> {
         Value::String(text) => records::time::parse(text).ok(),
         Value::Number(number) => UNIX_EPOCH.checked_add(Duration::from_millis(number.as_u64()?)),
         _ => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_table_is_believed_about_its_owners_processes() {
+        let table = [
+            (0, Some(0), true),
+            (0, Some(1000), true),
+            (0, None, true),
+            (1000, Some(1000), true),
+            (1000, Some(0), false),
+            (1000, Some(1001), false),
+            (1000, None, false),
+        ];
+        for (owner, uid, believed) in table {
+            assert_eq!(is_believed(owner, uid), believed, "{owner} {uid:?}");
+        }
     }
 }
