@@ -417,6 +417,40 @@ fn a_command_of_the_callers_pipeline_is_its_own_family() {
     }
 }
 
+/// `timeout` and its like start a command in their own place, and stay above it.
+#[test]
+fn a_pipeline_is_seen_through_what_starts_its_commands() {
+    let sandbox = Sandbox::new();
+    let id = new_id();
+    sandbox.script(
+        "next",
+        "#!/bin/sh\nwhile read -r line; do echo \"$line\"; done >out\n",
+    );
+    sandbox.script("feed", "#!/bin/sh\nwhile echo; do :; done\n");
+    for (line, count) in [
+        ("timeout 20 holder-scan SELF | ./next ID; cat out", 1),
+        ("holder-scan SELF | timeout 20 ./next ID; cat out", 2),
+        (
+            "flock lk timeout 20 holder-scan SELF | flock lk2 timeout 20 ./next ID; cat out",
+            3,
+        ),
+        (
+            "timeout 20 ./feed ID | cat | timeout 20 holder-scan SELF",
+            2,
+        ),
+    ] {
+        let line = line.replace("SELF", "--include-self ID");
+        let line = line.replace("ID", "--session-id \"$ID\"");
+        until("the command is seen", || {
+            let mut command = sandbox.bash(&line);
+            let held = Scanned::of(command.env("ID", &id).output().unwrap());
+            assert_eq!(held.verdict(), "free", "{line}: {:?}", held.output);
+            let classes = held.classes();
+            classes.len() == count && classes.iter().all(|(_, class)| *class == "self")
+        });
+    }
+}
+
 #[test]
 fn a_fork_that_is_about_to_become_a_command_does_not_name_what_its_parent_names() {
     let sandbox = Sandbox::new();

@@ -14,7 +14,7 @@ use crate::glance::{Glance, Glancer};
 use crate::judge::{Question, Resolve};
 use crate::look::{Look, in_time};
 use crate::path;
-use crate::program::Program;
+use crate::program::{self, Program};
 use crate::snapshot::{Open, Row, Snapshot};
 use crate::stores::{self, Homes, Stores};
 use crate::targets::Targets;
@@ -246,7 +246,8 @@ impl Scan<'_> {
         let Some(mut table) = self.had(table) else {
             return;
         };
-        self.family = Family::of(&table, &mut self.reader);
+        let family = Family::of(&table, &mut self.reader);
+        self.family = family.through(program::launches, &table, &mut self.reader);
         // Who has been one stays it, if a parent ends meanwhile.
         self.ancestors.extend(self.family.ancestors());
         let mut roots: HashSet<Pid> = candidates.clone();

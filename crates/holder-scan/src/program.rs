@@ -80,6 +80,14 @@ pub fn agent_of(argv: &[&[u8]]) -> Option<&'static Signs> {
     Signs::of_program(called).or_else(|| script().and_then(Signs::of_program))
 }
 
+/// Whether a process with these arguments only starts another, as `timeout` does.
+pub fn launches(argv: &[Vec<u8>]) -> bool {
+    let called = argv.first().map(Vec::as_slice).unwrap_or_default();
+    let script = script(argv, None).map(|(_, path)| path);
+    let is = |path: &[u8]| is_one_of(LAUNCHERS, base(path));
+    is(called) || script.is_some_and(is)
+}
+
 /// Whether `called` is an interpreter, so that what it runs has a name of its own.
 pub fn runs_scripts(called: &[u8]) -> bool {
     is_interpreter(base(called))

@@ -8,6 +8,9 @@ use crate::entry::Entry;
 use crate::pid::Pid;
 use crate::sys::{PipeEnd, Reader};
 
+/// So many programs that only start another stand before a command at the most.
+const MAX_LAUNCHERS: usize = 16;
+
 /// One reading of the process table.
 ///
 /// A reading is no snapshot: processes come and go while it is made. What is concluded from it
@@ -188,14 +191,19 @@ pub fn own_family(table: &Table, reader: &mut Reader) -> HashSet<Pid> {
     members
 }
 
+/// Whether arguments are those of a program that only starts another, as `timeout` does.
+pub type Launches = fn(&[Vec<u8>]) -> bool;
+
 /// The [`own_family`] of the caller, of which a process is asked whether it belongs to it: to look
 /// at the pipes of all siblings costs much where they are many.
 #[derive(Debug, Default)]
 pub struct Family {
     /// The ancestors of the caller, the nearest first, and itself as the last.
     line: Vec<Pid>,
-    /// Its parent's number; 0 where that is outside of this pid namespace.
+    /// The number of the parent of its pipeline; 0 where that is outside of this pid namespace.
     parent: Option<i32>,
+    /// Which arguments are those of a program that only starts another.
+    launches: Option<Launches>,
     ends: Vec<PipeEnd>,
     /// The pipes that the parent has open, once that was asked; `None` where it cannot be told.
     shell: OnceCell<Option<Vec<PipeEnd>>>,
@@ -216,6 +224,23 @@ impl Family {
         }
     }
 
+    /// The same, where a program that only starts another, as `launches` knows it, is looked
+    /// through: what it has started is in its place in the pipeline, the caller as well as others.
+    #[must_use]
+    pub fn through(mut self, launches: Launches, table: &Table, reader: &mut Reader) -> Family {
+        let parent = self.parent.and_then(|parent| Pid::new(parent.into()));
+        if !self.ends.is_empty()
+            && let Some(parent) = parent
+        {
+            let starts = |pid: &&Pid| reader.argv(**pid).is_ok_and(|argv| launches(&argv));
+            let launcher = self.ancestors().iter().take_while(starts).last();
+            let launcher = launcher.and_then(|&launcher| table.get(launcher));
+            self.parent = Some(launcher.map_or(parent.get(), |launcher| launcher.ppid));
+            self.launches = Some(launches);
+        }
+        self
+    }
+
     /// The caller's ancestors, the nearest first.
     pub fn ancestors(&self) -> &[Pid] {
         self.line.split_last().map_or(&[], |(_, above)| above)
@@ -226,9 +251,12 @@ impl Family {
         if self.line.contains(&entry.pid) {
             return true;
         }
-        if self.ends.is_empty() || self.parent != Some(entry.ppid) {
+        if self.ends.is_empty() {
             return false;
         }
+        let Some(command) = self.command_of(entry, reader) else {
+            return false;
+        };
         let open = reader.pipe_ends(entry.pid).unwrap_or_default();
         if are_joined(&self.ends, &open) {
             return true;
@@ -237,14 +265,34 @@ impl Family {
             return false;
         }
         let pipeline = self.pipeline.get_or_init(|| self.find_pipeline(reader));
-        pipeline.contains(&entry.pid)
+        pipeline.contains(&command)
+    }
+
+    /// The child of the pipeline's parent that has become `entry`'s process, or has only started it.
+    fn command_of(&self, entry: &Entry, reader: &mut Reader) -> Option<Pid> {
+        let (mut pid, mut ppid) = (entry.pid, entry.ppid);
+        for _ in 0..MAX_LAUNCHERS {
+            if self.parent == Some(ppid) {
+                return Some(pid);
+            }
+            let parent = Pid::new(ppid.into())?;
+            if !(self.launches?)(&reader.argv(parent).ok()?) {
+                return None;
+            }
+            (pid, ppid) = (parent, reader.entry(parent).ok()?.ppid);
+        }
+        None
+    }
+
+    /// Who has started the commands of the pipeline.
+    fn starter(&self) -> Option<Pid> {
+        Pid::new(self.parent?.into())
     }
 
     /// Those ends that can join two commands of a pipeline: a shell closes them when it has started
     /// both. It may be about to close those that join others with us.
     fn between(&self, mut ends: Vec<PipeEnd>, reader: &mut Reader) -> Vec<PipeEnd> {
-        let parent = self.ancestors().first();
-        let ask = || parent.and_then(|&parent| reader.pipe_ends(parent).ok());
+        let ask = || reader.pipe_ends(self.starter()?).ok();
         let Some(shell) = self.shell.get_or_init(ask) else {
             return Vec::new();
         };
@@ -254,8 +302,7 @@ impl Family {
     }
 
     fn find_pipeline(&self, reader: &mut Reader) -> HashSet<Pid> {
-        let parent = self.ancestors().first();
-        let siblings = parent.and_then(|&parent| {
+        let siblings = self.starter().and_then(|parent| {
             reader.children(parent).or_else(|| {
                 let all = Table::read(reader).ok()?;
                 let siblings = all.entries().iter();
