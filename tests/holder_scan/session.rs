@@ -605,3 +605,45 @@ fn a_title_in_place_of_the_arguments() {
         (&json!("argv"), &json!("-r"))
     );
 }
+
+/// The folder of a process in `/proc` is that of its main thread: with that one gone it has neither
+/// arguments nor files.
+#[cfg(target_os = "linux")]
+#[test]
+fn a_process_whose_main_thread_has_ended_still_holds() {
+    let sandbox = Sandbox::new();
+    let id = new_id();
+    let path = sandbox.path("held");
+    let file = std::fs::File::create(&path).unwrap();
+    let line = "import ctypes, os, sys, threading\n\
+        threading.Thread(target=lambda: (sys.stdin.read(), os._exit(0))).start()\n\
+        ctypes.CDLL(None).pthread_exit(None)";
+    let mut command = Command::new("python3");
+    command
+        .arg0("claude")
+        .args(["-c", line, "--resume", &id])
+        .env("MARK", &id)
+        .current_dir(sandbox.path(""))
+        .stdin(Stdio::piped())
+        .stderr(file);
+    let agent = Killed(command.spawn().unwrap());
+    drop(command);
+    until("the main thread has ended", || {
+        let stat = std::fs::read_to_string(format!("/proc/{}/stat", pid(&agent))).unwrap();
+        stat.contains(") Z ")
+    });
+    let mark = format!("MARK={id}");
+    for (question, by) in [
+        (["--session-id", &id], "argv"),
+        (["--file", text(&path)], "file"),
+        (["--env", &mark], "env"),
+    ] {
+        let held = scan(&sandbox, &question);
+        assert_eq!(held.classes(), [(pid(&agent), "foreign")], "{question:?}");
+        let holder = held.holder(pid(&agent));
+        assert_eq!(holder["evidence"][0]["by"], by);
+        assert_eq!(held.scan()["complete"], true);
+    }
+    let file = scan(&sandbox, &["--file", text(&sandbox.path(""))]);
+    assert_eq!(file.holder(pid(&agent))["evidence"][0]["fd"], "cwd");
+}

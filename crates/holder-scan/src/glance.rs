@@ -165,7 +165,7 @@ impl<'a> Glancer<'a> {
         let Ok(entry) = self.reader.entry(pid) else {
             return;
         };
-        if entry.state.is_zombie() || entry.kernel_thread {
+        if self.reader.is_dead(&entry) || entry.kernel_thread {
             return;
         }
         self.unread.insert(pid);

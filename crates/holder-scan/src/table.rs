@@ -93,7 +93,9 @@ impl Written {
         // The reader counts lines and columns of each value.
         let plain = |why: String| why.split(" at line ").next().unwrap_or_default().to_owned();
         let entry: Entry = record.decode().map_err(plain)?;
-        if !matches!(entry.state, Some('Z' | 'X')) {
+        // A zombie with arguments has a thread that runs: the dead have none.
+        let shows_none = entry.argv.as_ref().is_none_or(Vec::is_empty);
+        if !(matches!(entry.state, Some('Z' | 'X')) && shows_none) {
             if entry.fds.is_none() {
                 self.without_descriptors.insert(pid);
             }

@@ -110,6 +110,12 @@ fn wrappers_and_what_lives_below_are_one_holding() {
             "Own 100 Own",
         ),
         (
+            "an agent whose main thread has ended",
+            vec![json!({"pid": 100, "ppid": 1, "state": "Z", "argv": ["claude", "-r", A]})],
+            A,
+            "Foreign 100 Foreign",
+        ),
+        (
             "an agent that an agent's tool has started",
             vec![
                 process(100, 1, wrapper(&config(&["--session-id", B]))),

@@ -43,6 +43,8 @@ pub struct Reader {
     root: String,
     path: String,
     pub(super) bytes: Vec<u8>,
+    /// The process whose main thread was last seen to live.
+    lives: Option<Pid>,
 }
 
 impl Default for Reader {
@@ -63,6 +65,7 @@ impl Reader {
             root: root.to_owned(),
             path: String::with_capacity(64),
             bytes: Vec::with_capacity(2 * MIN_READ),
+            lives: None,
         }
     }
 
@@ -100,15 +103,37 @@ impl Reader {
         if entry.threads <= 1 {
             return true;
         }
-        let tasks = match fs::read_dir(format!("{}/{}/task", self.root, entry.pid)) {
-            Ok(tasks) => tasks,
+        match self.living_thread(entry.pid) {
+            Ok(thread) => thread.is_none(),
             // Threads that cannot be seen may run.
-            Err(error) => return Unread::of(&error) == Unread::Gone,
-        };
-        !tasks.flatten().any(|task| {
+            Err(error) => Unread::of(&error) == Unread::Gone,
+        }
+    }
+
+    /// A thread of `pid` that has not ended.
+    fn living_thread(&self, pid: Pid) -> io::Result<Option<Pid>> {
+        let tasks = fs::read_dir(format!("{}/{pid}/task", self.root))?;
+        Ok(tasks.flatten().find_map(|task| {
             let stat = fs::read(task.path().join("stat")).unwrap_or_default();
-            stat::parse(&stat).is_some_and(|thread| !thread.state.is_zombie())
-        })
+            let thread = stat::parse(&stat).filter(|thread| !thread.state.is_zombie());
+            thread.map(|thread| thread.pid)
+        }))
+    }
+
+    /// Where `what` of `pid` is, if its main thread has ended and others run. The folder of a
+    /// process is that of its main thread, which has neither memory nor files then.
+    fn in_living_thread(&mut self, pid: Pid, what: &str) -> Option<String> {
+        if self.lives == Some(pid) {
+            return None;
+        }
+        let entry = self.entry(pid).ok()?;
+        if !entry.state.is_zombie() {
+            self.lives = Some(pid);
+            return None;
+        }
+        let others = entry.threads > 1;
+        let thread = others.then(|| self.living_thread(pid).ok()).flatten()?;
+        Some(format!("task/{}/{what}", thread?))
     }
 
     /// Its children, in no order, where the kernel says them for certain, proc_tid_children(5). Not
@@ -142,7 +167,7 @@ impl Reader {
         lists.collect::<io::Result<_>>().ok()
     }
 
-    /// Its whole argument list, as the kernel has it, however long. Empty for a zombie and for a
+    /// Its whole argument list, as the kernel has it, however long. Empty for the dead and for a
     /// kernel thread.
     pub fn argv(&mut self, pid: Pid) -> Result<Vec<Vec<u8>>, Unread> {
         self.raw_argv(pid).map(strings::split)
@@ -160,7 +185,16 @@ impl Reader {
             }
             let entry = self.entry(pid)?;
             if entry.state.is_zombie() || entry.kernel_thread {
-                return Ok(&[]);
+                let inside = (!entry.kernel_thread)
+                    .then(|| self.in_living_thread(pid, "cmdline"))
+                    .flatten();
+                self.bytes.clear();
+                if let Some(inside) = inside {
+                    // That thread may have ended meanwhile, and another one run.
+                    self.read_file(pid, &inside)
+                        .map_err(|_| Unread::Errno(Errno::AGAIN.raw_os_error()))?;
+                }
+                return Ok(&self.bytes);
             }
             std::thread::sleep(EXEC_PAUSE);
             self.read(pid, "cmdline")?;
@@ -204,7 +238,18 @@ impl Reader {
     /// What each of its open descriptors is, as the kernel names it: a path, `pipe:[INODE]`,
     /// `socket:[INODE]`. Nothing is opened or looked up, so no dead mount can hold this up.
     pub fn descriptors(&mut self, pid: Pid) -> Result<Vec<(i32, PathBuf)>, Unread> {
-        self.locate(pid, "fd");
+        let open = self.descriptors_in(pid, "fd");
+        if open.as_ref().is_ok_and(|open| !open.is_empty()) {
+            return open;
+        }
+        match self.in_living_thread(pid, "fd") {
+            Some(inside) => self.descriptors_in(pid, &inside),
+            None => open,
+        }
+    }
+
+    fn descriptors_in(&mut self, pid: Pid, folder: &str) -> Result<Vec<(i32, PathBuf)>, Unread> {
+        self.locate(pid, folder);
         let folder = fs::read_dir(&self.path).map_err(|error| Unread::of(&error))?;
         let mut found = Vec::new();
         for entry in folder {
@@ -245,14 +290,36 @@ impl Reader {
 
     pub(super) fn link(&mut self, pid: Pid, what: &str) -> Result<PathBuf, Unread> {
         self.locate(pid, what);
-        fs::read_link(&self.path).map_err(|error| Unread::of(&error))
+        let mut link = fs::read_link(&self.path);
+        if link.is_err()
+            && let Some(inside) = self.in_living_thread(pid, what)
+        {
+            self.locate(pid, &inside);
+            link = fs::read_link(&self.path);
+        }
+        link.map_err(|error| Unread::of(&error))
     }
 
     pub(super) fn read(&mut self, pid: Pid, what: &str) -> Result<(), Unread> {
+        let mut read = self.read_file(pid, what);
+        let is_missing = match read {
+            Ok(()) => what == "maps" && self.bytes.is_empty(),
+            Err(_) => what != "stat",
+        };
+        if is_missing {
+            let inside = self.in_living_thread(pid, what);
+            self.bytes.clear();
+            if let Some(inside) = inside {
+                read = self.read_file(pid, &inside);
+            }
+        }
+        read.map_err(|error| Unread::of(&error.into()))
+    }
+
+    fn read_file(&mut self, pid: Pid, what: &str) -> rustix::io::Result<()> {
         self.locate(pid, what);
         self.bytes.clear();
         self.read_all(IN_ONE_PIECE.contains(&what))
-            .map_err(|error| Unread::of(&error.into()))
     }
 
     /// Reads the file at the present path, of which a read that does not fill its room is the last
