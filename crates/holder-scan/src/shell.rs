@@ -48,10 +48,13 @@ fn claims_within(text: &[u8], depth: usize) -> Vec<Found> {
 fn commands(text: &[u8]) -> Vec<Words> {
     let mut splitter = Splitter::default();
     let mut rest = text.iter().copied().peekable();
+    // The quote that is open; of `$'…'`, in which a backslash counts, the dollar.
     let mut quote = None;
-    let mut in_backquotes = false;
     while let Some(byte) = rest.next() {
         match (quote, byte) {
+            (Some(b'$'), b'\'') => quote = None,
+            (Some(b'$'), b'\\') => splitter.word().extend(rest.next()),
+            (Some(b'$'), byte) => splitter.push(byte),
             (Some(open), byte) if byte == open => quote = None,
             (Some(b'"'), b'\\') => {
                 if let Some(next) = rest.next() {
@@ -60,6 +63,15 @@ fn commands(text: &[u8]) -> Vec<Words> {
                     }
                     splitter.push(next);
                 }
+            }
+            (Some(b'"') | None, b'`') if splitter.is_in_backquotes() => quote = splitter.close(),
+            (Some(b'"') | None, b'`') => {
+                splitter.start_word();
+                splitter.open(quote.take(), byte);
+            }
+            (Some(b'"') | None, b'$') if rest.next_if_eq(&b'(').is_some() => {
+                splitter.start_word();
+                splitter.open(quote.take(), b'(');
             }
             (Some(_), byte) => splitter.push(byte),
             (None, b'\'' | b'"') => {
@@ -74,23 +86,28 @@ fn commands(text: &[u8]) -> Vec<Words> {
             }
             (None, b'$') => match rest.peek() {
                 Some(b'{') => splitter.expansion(&mut rest),
-                Some(b'(') => {
+                Some(b'\'') => {
                     rest.next();
+                    quote = Some(byte);
                     splitter.start_word();
-                    splitter.open();
                 }
+                Some(b'"') => {}
                 _ => splitter.push(byte),
             },
-            (None, b'(') => splitter.open(),
-            (None, b')') => splitter.close(),
-            (None, b'`') if std::mem::take(&mut in_backquotes) => splitter.close(),
-            (None, b'`') => {
-                in_backquotes = true;
-                splitter.start_word();
-                splitter.open();
+            (None, b'(') => splitter.open(None, byte),
+            (None, b')') if splitter.is_in_backquotes() => splitter.end_command(),
+            (None, b')') => quote = splitter.close(),
+            (None, b'<' | b'>') => {
+                // `ID>>file` are two words; `2>file`, `&>file` and `<<` are none by themselves.
+                if !splitter.may_redirect() {
+                    splitter.end_word();
+                }
+                splitter.push(byte);
             }
             // `2>&1` and `&>file` are redirections, `{a,b}` is a word.
-            (None, b'&') if splitter.redirects() || rest.peek() == Some(&b'>') => {
+            (None, b'&') if splitter.redirects() => splitter.push(byte),
+            (None, b'&') if rest.peek() == Some(&b'>') => {
+                splitter.end_word();
                 splitter.push(byte);
             }
             (None, b'{' | b'}') if !splitter.is_between_words() || is_in_word(rest.peek()) => {
@@ -126,7 +143,17 @@ struct Splitter {
     words: Words,
     word: Option<Vec<u8>>,
     /// The commands around a `$(…)`, which go on behind it.
-    outer: Vec<(Words, Option<Vec<u8>>)>,
+    outer: Vec<Around>,
+}
+
+/// A command with another one inside.
+struct Around {
+    words: Words,
+    word: Option<Vec<u8>>,
+    /// The quote that the inner one stands in.
+    quote: Option<u8>,
+    /// What the inner one began with.
+    opening: u8,
 }
 
 impl Splitter {
@@ -134,8 +161,12 @@ impl Splitter {
         self.word.get_or_insert_default();
     }
 
+    fn word(&mut self) -> &mut Vec<u8> {
+        self.word.get_or_insert_default()
+    }
+
     fn push(&mut self, byte: u8) {
-        self.word.get_or_insert_default().push(byte);
+        self.word().push(byte);
     }
 
     fn is_between_words(&self) -> bool {
@@ -148,18 +179,33 @@ impl Splitter {
         matches!(last, Some(b'<' | b'>'))
     }
 
-    /// Begins a command inside of the present one.
-    fn open(&mut self) {
-        let around = (std::mem::take(&mut self.words), self.word.take());
-        self.outer.push(around);
+    /// Whether a redirection may go on behind the present word, or begin with it.
+    fn may_redirect(&self) -> bool {
+        let mut word = self.word.iter().flatten();
+        word.all(|byte| byte.is_ascii_digit() || *byte == b'&') || self.redirects()
     }
 
-    /// Ends it, and goes on with the one around it.
-    fn close(&mut self) {
+    /// Begins a command inside of the present one.
+    fn open(&mut self, quote: Option<u8>, opening: u8) {
+        self.outer.push(Around {
+            words: std::mem::take(&mut self.words),
+            word: self.word.take(),
+            quote,
+            opening,
+        });
+    }
+
+    /// Whether the present command began with a backquote, which ends it.
+    fn is_in_backquotes(&self) -> bool {
+        self.outer.last().is_some_and(|last| last.opening == b'`')
+    }
+
+    /// Ends it, and goes on with the one around it, in the quote that was open there.
+    fn close(&mut self) -> Option<u8> {
         self.end_command();
-        if let Some(around) = self.outer.pop() {
-            (self.words, self.word) = around;
-        }
+        let around = self.outer.pop()?;
+        (self.words, self.word) = (around.words, around.word);
+        around.quote
     }
 
     /// Takes `{NAME}` behind a dollar, which is a part of a word whatever is in it.
@@ -209,7 +255,7 @@ mod tests {
 
     #[test]
     fn words_of_simple_commands() {
-        let table: [(&str, &[&str]); 18] = [
+        let table: [(&str, &[&str]); 27] = [
             ("a b;c", &["a·b", "c"]),
             ("a 'b c' \"d \\\" e\" f\\ g", &["a·b c·d \" e·f g"]),
             ("x=1 a | b && c", &["x=1·a", "b", "c"]),
@@ -228,6 +274,18 @@ mod tests {
             ("case x in y) a;; esac", &["case·x·in·y", "a", "esac"]),
             ("a $(b", &["b", "a·"]),
             ("a ${b", &["a·${b"]),
+            ("a b>>l c<d e", &["a·b·>>l·c·<d·e"]),
+            ("a b2>l 2>m", &["a·b2·>l·2>m"]),
+            ("x=\"$(a b)\" c; d", &["a·b", "x=·c", "d"]),
+            ("x=\"y`a b` z\" c", &["a·b", "x=y z·c"]),
+            ("\"$(a \"b c\" $(d))\" e", &["d", "a·b c·", "·e"]),
+            ("\"`a \"b c\"`\" e", &["a·b c", "·e"]),
+            (
+                "\"$(case x in y) a;; esac)\" b",
+                &["case·x·in·y", " a;; esac)·b"],
+            ),
+            ("a $'b\\'c d' e $\"f\" $", &["a·b'c d·e·f·$"]),
+            ("a '$(b)' \"\\$(c)\" d", &["a·$(b)·$(c)·d"]),
         ];
         for (text, want) in table {
             assert_eq!(split(text), want, "{text}");
@@ -246,6 +304,14 @@ mod tests {
             ("exec claude $(flags) --resume ID 2>&1", 1),
             ("claude 2>&1 -r ID", 1),
             ("out=$(claude -r ID)", 1),
+            ("out=\"$(claude --resume ID)\"", 1),
+            ("echo \"`claude --resume ID`\"", 1),
+            ("out=\"$(holder-scan --session-id ID)\"", 0),
+            ("claude --resume ID>>log", 1),
+            ("claude --resume ID</dev/null", 1),
+            ("claude --resume=ID>log 2>&1", 1),
+            ("claude --resume $'ID'", 1),
+            ("claude --resume \"ID\"&>log", 1),
             ("x=$(grep --resume ID log)", 0),
             ("node w.js --session-id ID --then eventwait", 1),
             ("node w.js -r ID", 0),
@@ -272,7 +338,10 @@ mod tests {
         ];
         for (text, count) in table {
             let text = text.replace("ID", ID);
-            assert_eq!(claims(text.as_bytes()).len(), count, "{text}");
+            let found = claims(text.as_bytes());
+            assert_eq!(found.len(), count, "{text}");
+            let is_id = |found: &Found| found.id == ID.as_bytes();
+            assert!(found.iter().all(is_id), "{text}: {found:?}");
         }
     }
 }
