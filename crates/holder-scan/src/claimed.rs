@@ -124,7 +124,9 @@ fn claims(row: &Row, program: &Program<'_>) -> Vec<Claim> {
     }
     let open = row.open.as_deref().unwrap_or_default();
     let mut claims: Vec<Claim> = open.iter().filter_map(claim_of_file).collect();
-    claims.extend(row.registry.iter().map(|registered| Claim {
+    // A row without an id, as of an agent that has yet to begin its session, contradicts nothing.
+    let registered = row.registry.iter().filter(|row| !row.id.is_empty());
+    claims.extend(registered.map(|registered| Claim {
         id: registered.id.clone(),
         is_id: true,
         evidence: Evidence::open(By::Registry, &registered.path, None),

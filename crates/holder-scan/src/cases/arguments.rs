@@ -69,6 +69,12 @@ fn stronger_evidence_wins() {
             "Foreign 100 Foreign",
         ),
         (
+            "a registry that knows no id yet",
+            json!({"pid": 100, "argv": ["claude", "--session-id", A], "registry": [{"sessionId": ""}]}),
+            A,
+            "Foreign 100 Foreign",
+        ),
+        (
             "a registry that knows a newer id",
             json!({"pid": 100, "argv": ["claude", "--session-id", A], "registry": [C]}),
             A,
