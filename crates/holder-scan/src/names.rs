@@ -43,9 +43,41 @@ pub const SHELL_STARTERS: &str = "runuser script su";
 pub const INTERPRETERS: &str = "\
     bun deno expect java lua luajit node nodejs perl php pypy python ruby ts-node tsx";
 
-/// Options of interpreters that are no shells which take the next argument with them.
-pub const WITH_VALUE: &str = "\
-    --conditions --cwd --experimental-loader --import --loader --require -C -W -X -r";
-
-/// Options of such interpreters that are followed by the program's text.
-pub const WITH_TEXT: &str = "--eval --print -c -e -p -pe";
+/// Of interpreters that are no shells: their names, the options that take the next argument with
+/// them, and those that are followed by the program's text, each by its own manual. An option that
+/// is not here stands alone; where that is wrong, its value is taken for the script, and nothing is
+/// the caller's own by that.
+pub const OPTIONS: &[(&str, &str, &str)] = &[
+    (
+        "node nodejs ts-node tsx",
+        "--conditions --cwd --diagnostic-dir --disable-warning --dns-result-order --env-file \
+         --env-file-if-exists --experimental-loader --icu-data-dir --import --input-type \
+         --inspect-port --loader --max-http-header-size --openssl-config --project \
+         --redirect-warnings --report-dir --report-directory --report-filename --require --title \
+         --trace-event-categories --tsconfig --unhandled-rejections --watch-path -C -P -r",
+        "--eval --print -e -p -pe",
+    ),
+    ("python pypy", "--check-hash-based-pycs -W -X", "-c"),
+    ("ruby", "--encoding -C -E -I -X -r", "-e"),
+    ("perl", "-I", "-E -e"),
+    (
+        "java",
+        "--add-exports --add-modules --add-opens --add-reads --class-path \
+         --enable-native-access --module-path --source -classpath -cp -p",
+        "",
+    ),
+    (
+        "deno",
+        "--cert --config --ext --import-map --location --log-level --preload --seed -L -c",
+        "",
+    ),
+    (
+        "bun",
+        "--conditions --cwd --define --env-file --import --loader --port --preload --require \
+         --tsconfig-override -d -l -r",
+        "--eval --print -e -p",
+    ),
+    ("php", "-c -d -z", "-B -E -R -r"),
+    ("lua luajit", "-l", "-e"),
+    ("expect", "", "-c"),
+];

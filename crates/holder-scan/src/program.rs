@@ -3,8 +3,8 @@
 use agents::signs::Signs;
 
 use crate::names::{
-    CARRIERS, INTERPRETERS, LAUNCHERS, OWN_TOOLS, READERS, SHELL_STARTERS, SHELLS, UNMISTAKABLE,
-    WITH_TEXT, WITH_VALUE,
+    CARRIERS, INTERPRETERS, LAUNCHERS, OPTIONS, OWN_TOOLS, READERS, SHELL_STARTERS, SHELLS,
+    UNMISTAKABLE,
 };
 
 /// What a process runs.
@@ -170,16 +170,17 @@ pub fn before_own_tool<'w, 'a>(words: &'w [&'a [u8]]) -> &'w [&'a [u8]] {
 fn script<'a, A: AsRef<[u8]>>(argv: &'a [A], exe: Option<&[u8]>) -> Option<(usize, &'a [u8])> {
     let called = argv.first()?.as_ref();
     let names = || [Some(called), exe].into_iter().flatten().map(base);
-    if !names().any(is_interpreter) {
-        return None;
-    }
+    let family = family(names().find(|name| is_interpreter(name))?);
     let is_shell = names().any(is_shell);
-    let option = |argument: &[u8]| match is_shell {
-        true => option_of_shell(argument),
-        false if is_one_of(WITH_TEXT, argument) => Opt::Text,
-        false if is_one_of(WITH_VALUE, argument) => Opt::Value,
-        false => Opt::Alone,
+    let known = OPTIONS.iter().find(|(names, ..)| is_one_of(names, family));
+    let option = |argument: &[u8]| match known {
+        _ if is_shell => option_of_shell(argument),
+        Some((_, _, with_text)) if is_one_of(with_text, argument) => Opt::Text,
+        Some((_, with_value, _)) if is_one_of(with_value, argument) => Opt::Value,
+        _ => Opt::Alone,
     };
+    // `deno run script`, `bun run script`.
+    let mut may_run = is_one_of("bun deno", family);
     let mut skip = false;
     for (index, argument) in argv.iter().enumerate().skip(1) {
         let argument = argument.as_ref();
@@ -191,8 +192,7 @@ fn script<'a, A: AsRef<[u8]>>(argv: &'a [A], exe: Option<&[u8]>) -> Option<(usiz
                 let script = argv.get(index + 1)?;
                 return Some((index + 1, script.as_ref()));
             }
-            // `deno run script`, `bun run script`.
-            b"run" if index == 1 && is_one_of("bun deno", base(called)) => {}
+            b"run" if std::mem::take(&mut may_run) => {}
             [b'-', ..] => match option(argument) {
                 Opt::Text => return None,
                 followed => skip = followed == Opt::Value,
@@ -258,13 +258,14 @@ fn is_shell(name: &[u8]) -> bool {
 }
 
 fn is_interpreter(name: &[u8]) -> bool {
+    is_shell(name) || is_one_of(INTERPRETERS, family(name))
+}
+
+/// `name` without a version at its end.
+fn family(name: &[u8]) -> &[u8] {
     let version = |byte: &u8| byte.is_ascii_digit() || matches!(byte, b'.' | b'-');
-    let end = name
-        .iter()
-        .rposition(|byte| !version(byte))
-        .map_or(0, |at| at + 1);
-    let family = &name[..end];
-    is_shell(name) || is_one_of(INTERPRETERS, family)
+    let end = name.iter().rposition(|byte| !version(byte));
+    &name[..end.map_or(0, |at| at + 1)]
 }
 
 /// Whether `name` is a word of `words`, one of the lists of `names`.
@@ -320,6 +321,34 @@ mod tests {
         for (argv, want) in table {
             assert_eq!(script_of(argv).as_deref(), want, "{argv:?}");
         }
+    }
+
+    #[test]
+    fn the_value_of_an_option_is_no_script() {
+        for line in [
+            "node --env-file e.env w {}",
+            "node --disable-warning X w {}",
+            "node --unhandled-rejections strict w {}",
+            "node --watch-path . --watch w {}",
+            "node -r mod --require mod --import mod --loader x -C cond w {}",
+            "/usr/bin/node-20 --env-file=e.env w {}",
+            "tsx --tsconfig t.json w {}",
+            "python3.11 -X dev -W ignore w {}",
+            "ruby3.1 -I lib -r json -W w {}",
+            "perl -W -I lib w {}",
+            "java -cp x -Da=b w {}",
+            "java -p mods -jar w {}",
+            "deno run --config c -A w {}",
+            "deno --log-level debug run -c x w {}",
+            "bun --cwd /x run w {}",
+            "bun run --env-file e w {}",
+            "php -d a=b -f w {}",
+        ] {
+            let words: Vec<&str> = line.split(' ').collect();
+            assert_eq!(script_of(&words).as_deref(), Some("w"), "{line}");
+        }
+        assert_eq!(script_of(&["php", "-r", "text", "w"]), None);
+        assert_eq!(script_of(&["bun", "run", "run"]).as_deref(), Some("run"));
     }
 
     #[test]
