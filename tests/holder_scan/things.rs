@@ -184,6 +184,33 @@ fn directories_variables_and_arguments() {
 }
 
 #[test]
+fn what_is_gone_below_a_link_is_found_by_it() {
+    let sandbox = Sandbox::new();
+    let (sub, deep) = (sandbox.path("real/sub"), sandbox.path("real/more/deep"));
+    fs::create_dir_all(&sub).unwrap();
+    fs::create_dir_all(&deep).unwrap();
+    std::os::unix::fs::symlink("real", sandbox.path("link")).unwrap();
+    let file = File::create(deep.join("file")).unwrap();
+    let in_sub = idle_with(&sandbox, "x", &[], |command| {
+        command.current_dir(&sub).stderr(file);
+    });
+    let in_deep = idle_with(&sandbox, "x", &[], |command| {
+        command.current_dir(&deep);
+    });
+    fs::remove_dir(&sub).unwrap();
+    fs::remove_dir_all(sandbox.path("real/more")).unwrap();
+    for (question, place, child) in [
+        ("--cwd", "link/sub", &in_sub),
+        ("--cwd", "link/sub/", &in_sub),
+        ("--cwd", "link/more/deep", &in_deep),
+        ("--file", "link/more/deep/file", &in_sub),
+    ] {
+        let held = scan(&sandbox, &[question, text(&sandbox.path(place))]);
+        assert_eq!(held.classes(), [(pid(child), "foreign")], "{place}");
+    }
+}
+
+#[test]
 fn a_terminal() {
     let sandbox = Sandbox::new();
     let line = "import os, pty, sys, time\n\

@@ -60,24 +60,26 @@ impl FileTarget {
                 path,
                 file: Some(file),
             }),
-            Err(error) if error.kind() == io::ErrorKind::NotFound => {
-                // Its folder may be reached by links, or be gone as well.
-                let folder = absolute
-                    .parent()
-                    .and_then(|folder| kernel_path(folder).ok());
-                let name = absolute.file_name();
-                let resolved = folder.zip(name).map(|(folder, name)| folder.join(name));
-                let resolved =
-                    resolved.map_or_else(|| path.clone(), |path| path.into_os_string().into_vec());
-                Ok(FileTarget {
-                    kernel_path: [&resolved, path::DELETED].concat(),
-                    path,
-                    file: None,
-                })
-            }
+            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(FileTarget {
+                kernel_path: name_left(&absolute),
+                path,
+                file: None,
+            }),
             Err(error) => Err(error),
         }
     }
+}
+
+/// The name that the kernel keeps of what is gone from `path`. Its folder may be reached by links,
+/// or be gone as well.
+fn name_left(path: &Path) -> Vec<u8> {
+    let mut folders = path.ancestors().skip(1);
+    let resolved = folders.find_map(|folder| {
+        let rest = path.strip_prefix(folder).ok()?;
+        Some(kernel_path(folder).ok()?.join(rest))
+    });
+    let resolved = resolved.as_deref().unwrap_or(path).as_os_str();
+    [path::trimmed(resolved.as_bytes()), path::DELETED].concat()
 }
 
 /// A directory as given and as the kernel names it. One that is gone is named as it is then.
@@ -85,10 +87,7 @@ pub fn place(given: &Path) -> Place {
     let absolute = std::path::absolute(given).unwrap_or_else(|_| given.to_owned());
     let resolved = match kernel_path(&absolute) {
         Ok(path) => path.into_os_string().into_vec(),
-        Err(_) => {
-            let given = path::trimmed(absolute.as_os_str().as_bytes());
-            [given, path::DELETED].concat()
-        }
+        Err(_) => name_left(&absolute),
     };
     Place {
         given: absolute.into_os_string().into_vec(),
