@@ -241,6 +241,23 @@ fn a_terminal() {
 }
 
 #[test]
+fn what_is_no_terminal_is_said() {
+    let sandbox = Sandbox::new();
+    for (name, said) in [
+        ("/etc/passwd", "holder-scan: /etc/passwd: not a terminal\n"),
+        (
+            "pts/999999",
+            "holder-scan: pts/999999: nothing of that name is there\n",
+        ),
+        ("/dev/tty", ""),
+    ] {
+        let free = scan(&sandbox, &["-e", "--tty", name]);
+        assert_eq!(String::from_utf8_lossy(&free.output.stderr), said);
+        assert_eq!((free.verdict(), free.code()), ("free", 1));
+    }
+}
+
+#[test]
 fn a_path_that_is_no_text_makes_the_record_lossy() {
     use std::os::unix::ffi::OsStrExt as _;
     let sandbox = Sandbox::new();

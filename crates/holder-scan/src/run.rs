@@ -347,8 +347,8 @@ impl Call {
 
 /// Nobody holds what is not there: that is said, since a slip of the pen has the same answer.
 fn tell_missing(targets: &Targets) {
-    for path in &targets.missing {
-        say!("{}: nothing of that name is there", path.display());
+    for (path, why) in &targets.missing {
+        say!("{}: {why}", path.display());
     }
 }
 

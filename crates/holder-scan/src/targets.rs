@@ -4,6 +4,7 @@ use std::collections::HashMap;
 use std::ffi::OsString;
 use std::io;
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
+use std::os::unix::fs::FileTypeExt;
 use std::path::{Path, PathBuf};
 
 use process::{FileId, file_at, kernel_path, socket_ends, tcp_listeners, terminal_called};
@@ -35,8 +36,9 @@ pub struct Targets {
     pub ttys: Vec<String>,
     /// What could not be looked up, for people.
     pub problems: Vec<String>,
-    /// Paths at which nothing is. Somebody may hold what was there; or they are misspelt.
-    pub missing: Vec<PathBuf>,
+    /// Paths at which nothing is, or nothing of the kind that is asked for, and which of both.
+    /// Somebody may hold what was there; or they are misspelt.
+    pub missing: Vec<(PathBuf, &'static str)>,
 }
 
 /// A file that is asked for.
@@ -112,6 +114,22 @@ pub fn pair(variable: &Variable) -> (Vec<u8>, Vec<u8>) {
     )
 }
 
+/// What is wrong with a path at which nothing is.
+fn lacks_path(path: &Path) -> Option<&'static str> {
+    let error = std::fs::symlink_metadata(path).err()?;
+    (error.kind() == io::ErrorKind::NotFound).then_some("nothing of that name is there")
+}
+
+/// What is wrong with the name of a terminal, as `--tty` takes it, that is none.
+fn lacks_terminal(name: &Path) -> Option<&'static str> {
+    let path = Path::new("/dev").join(name);
+    let is_device = |stat: std::fs::Metadata| stat.file_type().is_char_device();
+    lacks_path(&path).or_else(|| {
+        let is_other = std::fs::metadata(&path).is_ok_and(|stat| !is_device(stat));
+        is_other.then_some("not a terminal")
+    })
+}
+
 /// The bytes of words.
 pub fn bytes(words: &[OsString]) -> Vec<Vec<u8>> {
     words.iter().map(|word| word.as_bytes().to_vec()).collect()
@@ -131,15 +149,11 @@ impl Targets {
             ..Targets::default()
         };
         let paths = [&what.file, &what.socket, &what.cwd, &what.cwd_under];
-        let is_missing = |path: &&PathBuf| {
-            std::fs::symlink_metadata(path).is_err_and(|e| e.kind() == io::ErrorKind::NotFound)
-        };
-        targets.missing = paths
-            .into_iter()
-            .flatten()
-            .filter(is_missing)
-            .cloned()
-            .collect();
+        let paths = paths.into_iter().flatten();
+        let missing = paths.filter_map(|path| Some((path.clone(), lacks_path(path)?)));
+        let ttys = what.tty.iter();
+        let no_ttys = ttys.filter_map(|tty| Some((tty.clone(), lacks_terminal(tty)?)));
+        targets.missing = missing.chain(no_ttys).collect();
         for path in &what.file {
             match FileTarget::look(path) {
                 Ok(file) => targets.files.push(file),
