@@ -335,6 +335,27 @@ fn a_caller_inside_of_the_holding_agent_hears_of_it() {
 }
 
 #[test]
+fn a_wrapper_that_asks_while_its_agent_lives_hears_of_its_own() {
+    let sandbox = Sandbox::new();
+    let id = new_id();
+    sandbox.script(
+        "wrapper.sh",
+        "#!/bin/bash\n(exec -a claude sh -c 'read never' x --resume \"$ID\") <&3 &\n\
+         until holder-scan -q --session-id \"$ID\"; do :; done\n\
+         sh -c 'holder-scan --session-id \"$ID\" --own-arg wrapper.sh; :'\nkill $!\n",
+    );
+    let json = format!("{{\"args\":[\"--session-id\",\"{id}\"]}}");
+    let (input, _keep) = std::io::pipe().unwrap();
+    let mut command = sandbox.bash("exec 3<&0; ./wrapper.sh \"$JSON\"; :");
+    command.env("ID", &id).env("JSON", &json).stdin(input);
+    let held = Scanned::of(command.output().unwrap());
+    assert_eq!(held.verdict(), "own_active", "{:?}", held.output);
+    let agent = held.holders()[0];
+    assert_eq!((held.holders().len(), &agent["class"]), (1, &json!("own")));
+    assert_eq!(agent["root"], agent["pid"]);
+}
+
+#[test]
 fn a_shell_line_that_names_the_id_does_not_find_itself() {
     let sandbox = Sandbox::new();
     let id = new_id();

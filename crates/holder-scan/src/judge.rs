@@ -374,12 +374,13 @@ impl<'a> Judge<'a> {
     /// Whose a tree is: when in doubt, somebody else's.
     fn owner(&self, tree: &Tree, shared: bool) -> Class {
         let criteria = &self.question.criteria;
-        let root = &self.members[tree.root];
+        let root = &self.members[tree.judge];
         let users = criteria.uid.is_some() || is_users(root, self.snapshot);
         let recorded = criteria.records.is_none()
+            || self.is_recorded(tree.judge)
             || tree.line.iter().any(|&at| self.is_recorded(at))
-            || tree::below(&self.members, tree.root).any(|at| self.is_recorded(at));
-        if !shared && users && recorded && self.own[tree.root] {
+            || tree::below(&self.members, tree.judge).any(|at| self.is_recorded(at));
+        if !shared && users && recorded && self.own[tree.judge] {
             Class::Own
         } else {
             Class::Foreign

@@ -13,8 +13,10 @@ use crate::program::Kind;
 /// The tree that a holder belongs to.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Tree {
-    /// The process it is judged by, as an index, as all below.
+    /// Its topmost process, as an index, as all below.
     pub root: usize,
+    /// The process it is judged by: the root, or a wrapper above it that is of the caller's family.
+    pub judge: usize,
     /// The agent in it: the one its registry names, else the deepest; the root of a husk.
     pub primary: usize,
     /// Whether an agent lives in it.
@@ -31,6 +33,7 @@ impl Tree {
     pub fn alone(at: usize) -> Tree {
         Tree {
             root: at,
+            judge: at,
             primary: at,
             active: false,
             youngest_child: None,
@@ -94,6 +97,7 @@ impl Scene<'_> {
         let root_is_agent = self.is_agent(root, root) && !self.is_wrapper(root);
         Tree {
             root,
+            judge: self.judge(root),
             primary: self.primary(root, &agents, root_is_agent),
             active: root_is_agent || !agents.is_empty(),
             youngest_child: (!root_is_agent)
@@ -138,6 +142,27 @@ impl Scene<'_> {
             below = above;
         }
         root
+    }
+
+    /// Who the tree of `root` is judged by. A wrapper of the caller's own that asks while its agent
+    /// lives is no part of what may be ended, but the agent is its own by it, as it is when somebody
+    /// else asks.
+    fn judge(&self, root: usize) -> usize {
+        let family = |at: usize| self.family.contains(&self.members[at].row.pid);
+        let above = ancestors(self.members, root).into_iter();
+        above
+            .take_while(|&at| {
+                let member = &self.members[at];
+                let is_passed = member.program.kind != Kind::Carrier && !member.row.pid.is_init();
+                is_passed && member.program.agent.is_none() && !family(root)
+            })
+            .filter(|&at| {
+                let is_wrapper = self.holding.contains(&at) || self.wraps(at);
+                self.by_session && family(at) && is_wrapper
+            })
+            .last()
+            .filter(|&topmost| self.own[topmost] && !self.members[topmost].is_shared())
+            .unwrap_or(root)
     }
 
     /// Whether a process is there to start an agent, of whatever session.

@@ -290,6 +290,30 @@ fn the_callers_own_family() {
     ];
     assert_eq!(inside(&rows, &[52, 50, 49], &asked), "Family 50 OwnActive");
 
+    // Called by the wrapper, while its agent lives.
+    let below = |above: Value, wrapper: Value| {
+        let rows = [
+            process(48, 1, above),
+            process(49, 48, wrapper),
+            process(50, 49, json!(["claude", "--resume", A])),
+            process(51, 49, json!(["sh", "-c", "holder-scan; :"])),
+            process(52, 51, json!(["holder-scan"])),
+        ];
+        inside(&rows, &[52, 51, 49, 48], &asked)
+    };
+    let shell = || json!(["bash"]);
+    assert_eq!(below(shell(), own_wrapper()), "Own 50 OwnActive");
+    let manager = json!(["node", "/x/other.js", config(&["--resume", A]).to_string()]);
+    let told = below(manager, own_wrapper());
+    assert_eq!(told, "Foreign 50 Foreign", "its wrapper is somebody else's");
+    let other = json!(["node", "/x/other.js", config(&["--resume", A]).to_string()]);
+    assert_eq!(below(shell(), other), "Foreign 50 Foreign");
+    let two = wrapper(&config(&["--session-id", A, "--session-id", B]));
+    let told = below(shell(), two);
+    assert_eq!(told, "Foreign 50 Foreign", "it has several");
+    let told = below(shell(), wrapper(&config(&["--help"])));
+    assert_eq!(told, "Foreign 50 Foreign", "it wraps no session");
+
     // An agent that the calling script has started in the background is nobody's family.
     let rows = [
         process(60, 1, json!(["bash", "script"])),
