@@ -236,12 +236,17 @@ fn read_registry(
     }
 }
 
-/// A table, and who owns it. What is no regular file, or larger than a table is, is none: in the folder of a
-/// stranger anything may have that name, and a FIFO keeps whoever opens it waiting.
+/// A table, and who owns it. What is no regular file, or not of a table's size, is none: in the
+/// folder of a stranger anything may have that name. A FIFO keeps whoever opens it waiting, a device
+/// may do something when it is opened, and a file of `/proc`, which has no size, may be root's and
+/// hold what its process has written.
 fn read_table(path: &Path) -> Option<(Value, u32)> {
+    if !fs::metadata(path).ok()?.is_file() {
+        return None;
+    }
     let file = agents::open_regular(path).ok()??;
     let about = file.metadata().ok()?;
-    if about.len() > MAX_TABLE {
+    if !(1..=MAX_TABLE).contains(&about.len()) {
         return None;
     }
     let mut bytes = Vec::new();
@@ -324,5 +329,14 @@ mod tests {
         for (owner, uid, believed) in table {
             assert_eq!(is_believed(owner, uid), believed, "{owner} {uid:?}");
         }
+    }
+
+    #[cfg(target_os = "linux")]
+    #[test]
+    fn a_file_of_the_kernels_is_no_table() {
+        let path = Path::new("/proc/sys/kernel/pid_max");
+        let number: Value = serde_json::from_slice(&fs::read(path).unwrap()).unwrap();
+        assert!(number.is_number(), "its text is JSON");
+        assert_eq!(read_table(path), None);
     }
 }
