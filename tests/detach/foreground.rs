@@ -6,6 +6,8 @@ use std::process::Stdio;
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid as RawPid;
 
+#[cfg(target_os = "linux")]
+use crate::guarded::{ORPHANS, Scene, until_collected};
 use crate::support::*;
 
 #[test]
@@ -153,4 +155,29 @@ fn the_launcher_status_is_the_commands_only_with_wait() {
         detach --wait -- sh -c 'exit 7' & wait $!; echo $?";
     let output = sandbox.bash(line).stderr(Stdio::null()).output().unwrap();
     assert_eq!(output.stdout, b"0\n7\n");
+}
+
+/// Elsewhere orphans are the first process's business.
+#[cfg(target_os = "linux")]
+#[test]
+fn orphans_are_collected_while_the_command_lives() {
+    let scene = Scene::new();
+    // With SIGCHLD ignored too, as some callers leave it.
+    for prefix in ["", "trap '' CHLD; "] {
+        let words = "--wait --timeout 600 --record r";
+        let line = format!("{prefix}exec detach {words} -- sh -c \"$ORPHANS\"");
+        let mut command = scene.bash(&line);
+        let mut child = command.env("ORPHANS", ORPHANS).spawn().unwrap();
+        until("it has a record", || scene.path("r").exists());
+        let kept = std::fs::read(scene.path("r")).unwrap();
+        let kept: serde_json::Value = serde_json::from_slice(&kept).unwrap();
+        scene.track(kept["ident"].as_str().unwrap());
+        until_collected(&scene);
+        assert!(child.try_wait().unwrap().is_none(), "{prefix}");
+        for name in ["r", "orphans"] {
+            std::fs::remove_file(scene.path(name)).unwrap();
+        }
+        kill(RawPid::from_raw(child.id() as i32), Signal::SIGTERM).unwrap();
+        assert_eq!(child.wait().unwrap().code(), Some(143), "{prefix}");
+    }
 }

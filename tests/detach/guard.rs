@@ -193,6 +193,24 @@ fn it_names_who_has_outlived_the_command() {
     );
 }
 
+/// Elsewhere orphans are the first process's business.
+#[cfg(target_os = "linux")]
+#[test]
+fn it_collects_the_orphans_it_is_given() {
+    let scene = Scene::new();
+    // With SIGCHLD ignored too, as some callers leave it.
+    for prefix in ["", "trap '' CHLD; "] {
+        let line = format!("{prefix}exec detach --guard --announce deaths -- sh -c \"$ORPHANS\"");
+        let mut command = scene.bash(&line);
+        let output = command.env("ORPHANS", ORPHANS).output().unwrap();
+        let one = scene.adopt(record(&output));
+        until_collected(&scene);
+        assert!(lives(one.pid), "{prefix}");
+        std::fs::remove_file(scene.path("orphans")).unwrap();
+        kill(one.pid);
+    }
+}
+
 #[test]
 fn it_shows_the_end_of_the_log() {
     let scene = Scene::new();

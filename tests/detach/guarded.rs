@@ -119,6 +119,23 @@ pub fn pids(scene: &Scene, name: &str, count: usize) -> Vec<i32> {
         .collect()
 }
 
+/// A command that leaves three orphans, which end at once, and lives on. They are in the file
+/// `orphans`.
+#[cfg(target_os = "linux")]
+pub const ORPHANS: &str =
+    "for i in 1 2 3; do (setsid sh -c 'echo $$ >>orphans' &); done; exec sleep 600";
+
+/// Waits until [`ORPHANS`] have ended and been collected, which they are before the command ends.
+#[cfg(target_os = "linux")]
+#[track_caller]
+pub fn until_collected(scene: &Scene) {
+    for orphan in pids(scene, "orphans", 3) {
+        until(&format!("{orphan} is collected"), || {
+            state(orphan).is_none()
+        });
+    }
+}
+
 pub fn kill(pid: i32) {
     signal(pid, process::Signal::SIGKILL);
 }

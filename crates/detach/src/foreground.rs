@@ -34,6 +34,12 @@ pub fn stay(
     let deadline = Deadline::after_or_never(args.timeout);
     let mut shown = Waiting::new("end of the command", deadline);
     loop {
+        // First, so that a child which ends after it has been looked at wakes the wait below.
+        for signal in interrupts.take() {
+            if signal != Signal::SIGCHLD {
+                up.child.signal_group(signal);
+            }
+        }
         if let Some(exit) = up.child.exit() {
             let status = exit.shell_status().ok_or_else(|| {
                 Failure::failed("the command has ended, and the kernel does not tell how")
@@ -41,11 +47,6 @@ pub fn stay(
             return Ok(exit::Status::Code(status));
         }
         process::collect_adopted(up.child.pid());
-        for signal in interrupts.take() {
-            if signal != Signal::SIGCHLD {
-                up.child.signal_group(signal);
-            }
-        }
         if deadline.passed() {
             ending::end(here, &mut up.child, Patience::Grace(args.grace));
             return Ok(exit::Status::Deadline);

@@ -345,9 +345,10 @@ impl Guard<'_> {
             let until = Instant::now() + pause;
             while Instant::now() < until {
                 self.rest(&[], Some(until));
+                // First, so that who ends after the collecting wakes the next rest.
+                self.is_asked_to_end(&[]);
                 // The command's own end has been collected by now.
                 process::collect_adopted(Pid::own());
-                self.is_asked_to_end(&[]);
             }
             pause = (pause * 2).min(LONGEST_PAUSE);
         }
@@ -383,10 +384,10 @@ impl Guard<'_> {
         let until = self.timeout.min(Deadline::after(delay));
         while !until.passed() {
             self.rest(&[], until.instant());
-            process::collect_adopted(Pid::own());
             if self.is_asked_to_end(&[]) {
                 return Restarted::NotWanted;
             }
+            process::collect_adopted(Pid::own());
         }
         if self.is_asked_to_end(&[]) || self.keeper.is_being_stopped(self.here) {
             return Restarted::NotWanted;

@@ -87,6 +87,8 @@ pub fn command() -> clap::Command {
 
 fn run(mut args: Args) -> Result<exit::Status, Failure> {
     process::unblock(&process::ENDING);
+    // Before it is caught: what was ignored at the start is not.
+    process::helper::expect_children();
     // Otherwise a limit on the size of files would end this process between the start of the
     // command and its report.
     process::survive_failing_writes();

@@ -400,8 +400,9 @@ impl Starter<'_> {
                     if handle.is_some_and(Handle::has_ended) {
                         return Ok(Awaited::Exited(None));
                     }
-                    if let Some(signal) = self.interrupts.take().first() {
-                        return Ok(Awaited::Interrupted(*signal));
+                    let mut signals = self.interrupts.take().into_iter();
+                    if let Some(signal) = signals.find(|&signal| signal != Signal::SIGCHLD) {
+                        return Ok(Awaited::Interrupted(signal));
                     }
                 }
             }

@@ -7,6 +7,7 @@ use nix::sys::signal::{SigSet, SigmaskHow, Signal};
 use super::child::Child;
 use super::pipe::{Kind, Message, Report, next_message, pipe};
 use super::{LaunchError, isolate};
+use crate::helper::expect_children;
 use crate::pid::Pid;
 use crate::sys::{self, Fork};
 
@@ -20,7 +21,7 @@ use crate::sys::{self, Fork};
 /// There is no such process, or it does not lead a session of its own.
 pub fn fork_apart(work: impl FnOnce(Blocked) -> u8) -> Result<Child, LaunchError> {
     let failed = |error: io::Error| LaunchError::Failed(format!("cannot fork: {error}"));
-    sys::default_signal(Signal::SIGCHLD);
+    expect_children();
     let (status, status_in) = pipe().map_err(failed)?;
     match sys::fork().map_err(failed)? {
         Fork::Child => {

@@ -16,10 +16,10 @@ use std::os::fd::{BorrowedFd, OwnedFd};
 use std::path::Path;
 use std::time::Instant;
 
-use nix::sys::signal::Signal;
 use rustix::io::Errno;
 
 use crate::exec::{self, Refusal};
+use crate::helper::expect_children;
 use crate::pid::Pid;
 use crate::sys::{self, Fork};
 
@@ -94,9 +94,8 @@ impl Launch<'_> {
     /// no process, or it said nothing.
     pub fn hold(&self) -> Result<Held, LaunchError> {
         let failed = |error: io::Error| LaunchError::Failed(format!("cannot fork: {error}"));
-        // With SIGCHLD ignored, as some callers leave it, the kernel would collect the child
-        // itself, and its status with it, wait(2).
-        sys::default_signal(Signal::SIGCHLD);
+        // Only where it is ignored: whoever catches it is woken by it.
+        expect_children();
         let (gate, gate_in) = pipe().map_err(failed)?;
         let (status, status_in) = pipe().map_err(failed)?;
         match sys::fork().map_err(failed)? {
