@@ -181,3 +181,15 @@ fn orphans_are_collected_while_the_command_lives() {
         assert_eq!(child.wait().unwrap().code(), Some(143), "{prefix}");
     }
 }
+
+/// In a pid namespace whose /proc is another one's.
+#[cfg(target_os = "linux")]
+#[test]
+fn a_command_whose_identity_cannot_be_read_is_waited_for() {
+    let sandbox = Sandbox::new();
+    let line = "setsid --wait unshare -Urpf bash -c \
+        'timeout -k 1 20 detach --wait -- sh -c \"exit 3\"; echo $?'";
+    let output = sandbox.bash(line).output().unwrap();
+    assert_eq!(output.stdout, b"3\n", "{output:?}");
+    assert!(said(&output).contains("cannot be read"), "{output:?}");
+}
