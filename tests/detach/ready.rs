@@ -374,3 +374,67 @@ fn a_command_that_is_still_starting_is_ended_with_detach() {
         }
     }
 }
+
+/// In a pid namespace whose /proc is another one's, where nobody can be held by a handle: whatever
+/// the reason, what is said to have been ended has been.
+#[cfg(target_os = "linux")]
+#[test]
+fn what_cannot_be_identified_is_ended_too() {
+    // Some of it is deaf to TERM; an orphan of the group needs a moment after it.
+    let deaf =
+        r#"trap '' TERM; (trap '' TERM; echo x >inner; sleep 600) & echo $$ >fp; exec sleep 600"#;
+    let mild = r#"(trap 'sleep 0.1; echo >mild; exit' TERM; echo x >inner; while :; do sleep 0.02; done) &
+        until [ -e inner ]; do sleep 0.01; done; echo $$ >fp; exec sleep 600"#;
+    let table = [
+        (
+            deaf,
+            "--ready-file zz --ready-timeout 1500ms -q",
+            "",
+            124,
+            "no file",
+        ),
+        (
+            mild,
+            "--ready-file zz --ready-timeout 1500ms -q",
+            "",
+            124,
+            "no file",
+        ),
+        (deaf, "--wait --timeout 1500ms --grace 300ms", "", 124, ""),
+        (
+            mild,
+            "--log l --ready-file fp --keep-fd 5",
+            ">/dev/full",
+            125,
+            "standard output",
+        ),
+    ];
+    for (script, words, redirected, status, expected) in table {
+        let sandbox = Sandbox::new();
+        // The first process of the namespace outlives all others of it, and sees all of them.
+        let line = format!(
+            "exec 5<.; detach {words} -- bash -c \"$SCRIPT\" {redirected}; echo $?
+             kill -KILL -- -$(<fp) 2>/dev/null; echo $?"
+        );
+        let mut command = sandbox.bash("exec setsid --wait unshare -Urpf bash -c \"$LINE\"");
+        let output = command
+            .env("LINE", line)
+            .env("SCRIPT", script)
+            .output()
+            .unwrap();
+        let text = String::from_utf8(output.stdout.clone()).unwrap();
+        assert_eq!(text, format!("{status}\n1\n"), "{words}: {output:?}");
+        assert!(sandbox.path("inner").exists(), "{words}: {output:?}");
+        assert_eq!(
+            sandbox.path("mild").exists(),
+            script == mild,
+            "{words}: {output:?}"
+        );
+        let said = said(&output);
+        assert!(said.contains(expected), "{words}: {said}");
+        assert!(
+            !said.contains("lives on") && !said.contains("not all"),
+            "{words}: {said}"
+        );
+    }
+}

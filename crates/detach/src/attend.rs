@@ -73,7 +73,7 @@ pub fn attend(
                     Err(_) => end_unreported(&record, &guard, GRACE, PATIENCE),
                 }
             }
-            let unread = crate::read_by_somebody(args, printed)?;
+            let unread = crate::read_by_somebody(args, printed, ending::ENDED)?;
             // One that comes now is too late for the command, which the caller knows of.
             let late = || interrupts.take().first().copied();
             if let Some(signal) = interrupted.or(unread).or_else(late) {
@@ -84,7 +84,7 @@ pub fn attend(
         _ if let Some(signal) = interrupted => {
             // In every other case the guard itself has said so, or is going to.
             if matches!(started, Some(Message::Ended(_))) {
-                ending::say_interrupted(signal, "the command has been ended");
+                ending::say_interrupted(signal, ending::ENDED);
             }
             process::die_by(signal);
         }

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use process::end::{EndOptions, Scope, Target, Watch};
-use process::{Child, Handle, Here, Pid, Reader, Signal, Table};
+use process::{Child, Handle, Here, Pid, Reader, Remnant, Signal, Table};
 use records::say;
 
 /// How long a command has to end after TERM.
@@ -33,7 +33,9 @@ impl Patience {
 ///
 /// This process has started nothing but the command, and orphans below it are given to it where
 /// the kernel can do that; so its descendants are all that the command has left.
-pub fn end(here: &Here, child: &mut Child, patience: Patience) {
+///
+/// Gives what became of it, in words.
+pub fn end(here: &Here, child: &mut Child, patience: Patience) -> &'static str {
     let (grace, kill_grace) = patience.times();
     let mut options = EndOptions {
         grace,
@@ -57,7 +59,21 @@ pub fn end(here: &Here, child: &mut Child, patience: Patience) {
         process::collect_adopted(child.pid());
         options.signal = Signal::SIGKILL;
     }
+    if here.distrust().is_none() && child.ended().is_some() {
+        return ENDED;
+    }
+    // Nobody could be held by a handle: the table is another pid namespace's, or cannot be read.
+    // But this is our own child, and its group is known. What it leaves is given to us.
+    let _ = process::become_subreaper(true);
+    match child.end_group(grace, kill_grace) {
+        Remnant::Nothing => ENDED,
+        Remnant::Others => "the command has been ended, but not all that it has started",
+        Remnant::Child => "the command got KILL, and lives on",
+    }
 }
+
+/// What is said where nothing is left.
+pub const ENDED: &str = "the command has been ended";
 
 /// Says that `signal` ended this process before it had done its work, and what became of that.
 pub fn say_interrupted(signal: Signal, what: &str) {

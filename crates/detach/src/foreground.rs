@@ -2,7 +2,7 @@
 
 use process::{Handle, Here, Interrupts, Signal};
 use records::waiting::Waiting;
-use records::{Deadline, Failure, exit};
+use records::{Deadline, Failure, exit, say};
 
 use crate::args::Args;
 use crate::ending::{self, Patience};
@@ -48,7 +48,10 @@ pub fn stay(
         }
         process::collect_adopted(up.child.pid());
         if deadline.passed() {
-            ending::end(here, &mut up.child, Patience::Grace(args.grace));
+            let ended = ending::end(here, &mut up.child, Patience::Grace(args.grace));
+            if ended != ending::ENDED {
+                say!("{ended}");
+            }
             return Ok(exit::Status::Deadline);
         }
         if args.timeout.is_some() {

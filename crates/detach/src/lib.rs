@@ -174,13 +174,12 @@ fn report(
     interrupts: &Interrupts,
 ) -> Result<exit::Status, Failure> {
     let printed = print(args, &serde_json::to_vec(&up.record)?, interrupts);
-    match &printed {
-        Ok(None) => {}
+    let ended = match &printed {
         Ok(Some(_)) if !args.is_recorded() => ending::end(here, &mut up.child, Patience::Hasty),
         Err(_) if !args.is_recorded() => ending::end(here, &mut up.child, Patience::Usual),
-        _ => {}
-    }
-    let unread = read_by_somebody(args, printed)?;
+        _ => ending::ENDED,
+    };
+    let unread = read_by_somebody(args, printed, ended)?;
     // One that comes when the record has been printed: the caller may yet want to see it.
     if let Some(signal) = unread.or_else(|| interrupts.take().first().copied()) {
         process::die_by(signal);
@@ -188,15 +187,17 @@ fn report(
     Ok(exit::Status::Done)
 }
 
-/// What came of printing the record of a command that runs, which has been ended by now unless it
-/// can be found by a file. Says which of the two it is, where the record has not been read.
+/// What came of printing the record of a command that runs, which has been ended by now, as `ended`
+/// says, unless it can be found by a file. Says which of the two it is, where the record has not
+/// been read.
 fn read_by_somebody(
     args: &Args,
     printed: Result<Option<Signal>, Failure>,
+    ended: &str,
 ) -> Result<Option<Signal>, Failure> {
     let outcome = match args.record.as_ref().or(args.lock.as_ref()) {
         Some(file) => format!("the command runs; its record is in {}", file.display()),
-        None => "the command has been ended".to_owned(),
+        None => ended.to_owned(),
     };
     if let Ok(Some(signal)) = printed {
         ending::say_interrupted(signal, &outcome);

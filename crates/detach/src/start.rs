@@ -338,18 +338,18 @@ impl Starter<'_> {
                 (Status::Exited, exit::Status::No)
             }
             Awaited::NotReady(what) => {
-                say!("no {what} in time; the command has been ended");
-                ending::end(self.here, &mut up.child, Patience::Usual);
+                let ended = ending::end(self.here, &mut up.child, Patience::Usual);
+                say!("no {what} in time; {ended}");
                 (Status::NotReady, exit::Status::Deadline)
             }
             Awaited::Occupied(why) => {
-                say!("{why}; the command has been ended");
-                ending::end(self.here, &mut up.child, Patience::Usual);
+                let ended = ending::end(self.here, &mut up.child, Patience::Usual);
+                say!("{why}; {ended}");
                 (Status::Occupied, exit::Status::No)
             }
             Awaited::Interrupted(signal) => {
-                ending::end(self.here, &mut up.child, Patience::Hasty);
-                ending::say_interrupted(signal, "the command has been ended");
+                let ended = ending::end(self.here, &mut up.child, Patience::Hasty);
+                ending::say_interrupted(signal, ended);
                 return Ok(Readied::Interrupted(signal));
             }
             Awaited::Ready(_) => return Ok(Readied::Yes),

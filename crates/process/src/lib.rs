@@ -56,8 +56,8 @@ pub use ident::{
 };
 pub use interrupt::{ENDING, Interrupts, die_by, unblock};
 pub use launch::{
-    Blocked, Child, Held, Launch, LaunchError, block_signals, close, close_descriptors, fork_apart,
-    is_open, survive_failing_writes,
+    Blocked, Child, Held, Launch, LaunchError, Remnant, block_signals, close, close_descriptors,
+    fork_apart, is_open, survive_failing_writes,
 };
 pub use limit::raise_descriptor_limit;
 pub use nix::sys::signal::Signal;

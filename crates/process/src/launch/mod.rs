@@ -26,7 +26,7 @@ use crate::sys::{self, Fork};
 pub use apart::{
     Blocked, block_signals, close, close_descriptors, fork_apart, is_open, survive_failing_writes,
 };
-pub use child::Child;
+pub use child::{Child, Remnant};
 
 use pipe::{Kind, Message, Report, next_message, pipe};
 
