@@ -127,6 +127,39 @@ fn what_cannot_be_judged_is_neither_free_nor_held() {
 }
 
 #[test]
+fn what_has_no_readable_identity_is_neither_free_nor_held() {
+    let sandbox = Sandbox::new();
+    let first = started(&sandbox, &start(&sandbox, &["sleep", "600"]));
+    let pid = number(&first, "pid");
+    let text = std::fs::read_to_string(sandbox.path("lock")).unwrap();
+    let ident = first["ident"].to_string();
+    for other in ["null", "\"\"", "17", &format!("\"freebsd:xx:0:{pid}:9:0\"")] {
+        let kept = text.replace(&ident, other);
+        std::fs::write(sandbox.path("lock"), &kept).unwrap();
+        let output = start(&sandbox, &["touch", "ran"]);
+        assert_eq!(output.status.code(), Some(3), "{other}: {output:?}");
+        assert!(
+            said(&output).contains(&format!("process {pid}")),
+            "{output:?}"
+        );
+        assert!(said(&output).contains("/lock"), "{output:?}");
+        assert_eq!(std::fs::read_to_string(sandbox.path("lock")).unwrap(), kept);
+    }
+    assert!(!sandbox.path("ran").exists());
+}
+
+/// In a pid namespace whose /proc is another one's, where detach has no identity to write down.
+#[cfg(target_os = "linux")]
+#[test]
+fn there_is_one_start_where_identities_cannot_be_read() {
+    let sandbox = Sandbox::new();
+    let line = "setsid --wait unshare -Urpf bash -c \
+        'for i in 1 2; do detach --lock lock -o status -- sleep 600; echo $?; done'";
+    let output = sandbox.bash(line).output().unwrap();
+    assert_eq!(output.stdout, b"started\n0\n3\n", "{output:?}");
+}
+
+#[test]
 fn half_written_is_free() {
     for content in [
         "",
@@ -148,6 +181,8 @@ fn a_file_that_is_not_ours_is_left_alone() {
     let link = || symlink(sandbox.path("target"), sandbox.path("lock")).unwrap();
     let folder = || std::fs::create_dir(sandbox.path("lock")).unwrap();
     let other = || std::fs::write(sandbox.path("lock"), "precious\n").unwrap();
+    let object = || std::fs::write(sandbox.path("lock"), "{\"name\":\"x\"}\n").unwrap();
+    let objects = || std::fs::write(sandbox.path("lock"), "{\n  \"name\": \"x\"\n}\n").unwrap();
     let strangers = || {
         std::fs::write(sandbox.path("lock"), "").unwrap();
         std::os::unix::fs::chown(sandbox.path("lock"), Some(65534), None).unwrap();
@@ -165,6 +200,8 @@ fn a_file_that_is_not_ours_is_left_alone() {
         ("a link", &link),
         ("a directory", &folder),
         ("another file", &other),
+        ("another JSON object", &object),
+        ("another JSON object, in lines", &objects),
         ("a FIFO", &pipe),
         ("one that others may write", &open),
     ];
