@@ -382,7 +382,27 @@ fn a_signal_while_it_is_not_ready_is_told_of() {
         said(&output),
         "detach: interrupted by TERM: the command has been ended\n"
     );
-    assert_eq!(scene.death()["deliberate"], true);
+    let death = scene.death();
+    assert_eq!(death["deliberate"], true);
+    // TERM, or KILL where there was no time for that.
+    assert!(death["signal"].is_string(), "{death}");
+    assert!(death["uptime_ms"].is_u64(), "{death}");
+}
+
+#[test]
+fn a_command_whose_record_cannot_be_written_is_told_of_too() {
+    let scene = Scene::new();
+    // The record's file is there and whole until the command has been executed.
+    let script = "rm r; mkdir r; touch ready; exec sleep 600";
+    let words = ["--record", "r", "--ready-file", "ready", "sh", "-c", script];
+    let output = scene.run(&words);
+    assert_eq!(output.status.code(), Some(125), "{output:?}");
+    let death = scene.death();
+    assert_eq!(
+        (&death["signal"], &death["deliberate"]),
+        (&json!("TERM"), &json!(true))
+    );
+    assert!(death["uptime_ms"].is_u64(), "{death}");
 }
 
 #[test]

@@ -106,9 +106,8 @@ fn guard(
         Ok(Outcome::Up(up)) => up,
         Ok(Outcome::Unready(up, status)) => {
             let line = serde_json::to_vec(&up.record)?;
-            let exit = up.record.exit.unwrap_or_default();
             guard.deliberate = up.record.status != Some(process::Status::Exited);
-            guard.close_unready(Some(&up), exit, Message::NotUp(line, status.code()));
+            guard.close_unready(Some(&up), Message::NotUp(line, status.code()));
             return Ok(());
         }
         Ok(Outcome::Not(printed, status)) => {
@@ -119,18 +118,25 @@ fn guard(
             guard.report.tell(&Message::NotUp(line, status.code()));
             return Ok(());
         }
-        Ok(Outcome::Interrupted(_)) => {
+        Ok(Outcome::Interrupted(_, up)) => {
             guard.deliberate = true;
             let failed = Message::Failed(exit::Status::Failed.code());
-            guard.close_unready(None, Exit::default(), failed);
+            guard.close_unready(up.as_deref(), failed);
             return Ok(());
         }
-        Err(failure) => {
-            // It may have been executed, and been ended then.
+        Ok(Outcome::Broken(up, failure)) => {
             say!("{}", failure.message());
             guard.deliberate = true;
             let failed = Message::Failed(failure.status().code());
-            guard.close_unready(None, Exit::default(), failed);
+            guard.close_unready(Some(&up), failed);
+            return Ok(());
+        }
+        Err(failure) => {
+            // Nothing was executed; or that has been forgotten.
+            say!("{}", failure.message());
+            guard.deliberate = true;
+            let failed = Message::Failed(failure.status().code());
+            guard.close_unready(None, failed);
             return Ok(());
         }
     };
@@ -184,10 +190,10 @@ impl Guard<'_> {
         // In the foreground it would be the command's; here it was meant for the start.
         if !self.args.wait && self.is_asked_to_end(&[Signal::SIGHUP]) {
             ending::end(self.here, &mut up.child, Patience::Hasty);
-            let exit = up.child.exit().unwrap_or_default();
+            up.record.exit = up.child.exit();
             // The caller's stderr is let go of, so whoever waits has to say it.
             let ended = Message::Ended(exit::Status::Failed.code());
-            self.close_unready(Some(&up), exit, ended);
+            self.close_unready(Some(&up), ended);
             return Ok(());
         }
         self.report
@@ -363,8 +369,10 @@ impl Guard<'_> {
         }
     }
 
-    /// Announces the end of a command that was never ready, if one was executed.
-    fn close_unready(&mut self, up: Option<&Up>, exit: Exit, last_word: Message) {
+    /// Announces the end of a command that was never ready, if one was executed: how it ended says
+    /// its record.
+    fn close_unready(&mut self, up: Option<&Up>, last_word: Message) {
+        let exit = up.and_then(|up| up.record.exit).unwrap_or_default();
         let up = up.map(|up| (up, up.released.elapsed()));
         let mut last_word = Some(last_word);
         if let Some(leader) = self.keeper.death(By::Guard).map(|death| death.pid)

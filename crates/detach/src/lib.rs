@@ -131,12 +131,12 @@ fn run(mut args: Args) -> Result<exit::Status, Failure> {
     drop(starter);
     let outcome = match outcome {
         // It gave up because of the signal, which says more than that it did.
-        Err(_)
+        Err(_) | Ok(Outcome::Broken(..))
             if !args.wait
                 && let Some(signal) = interrupts.take().first() =>
         {
             ending::say_interrupted(*signal, "nothing of the command is left");
-            Outcome::Interrupted(*signal)
+            Outcome::Interrupted(*signal, None)
         }
         outcome => outcome?,
     };
@@ -152,7 +152,8 @@ fn run(mut args: Args) -> Result<exit::Status, Failure> {
             tell(&args, &line, status, &interrupts)
         }
         Outcome::Not(Printed::Found(line), status) => tell(&args, &line, status, &interrupts),
-        Outcome::Interrupted(signal) => process::die_by(signal),
+        Outcome::Broken(_, failure) => Err(failure),
+        Outcome::Interrupted(signal, _) => process::die_by(signal),
     }
 }
 

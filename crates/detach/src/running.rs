@@ -97,7 +97,7 @@ impl Starter<'_> {
             }
             Awaited::Interrupted(signal) => {
                 ending::say_interrupted(signal, "the running command has been left alone");
-                return Ok(Outcome::Interrupted(signal));
+                return Ok(Outcome::Interrupted(signal, None));
             }
         };
         Ok(Outcome::Not(with(status)?, code))

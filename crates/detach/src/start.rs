@@ -37,8 +37,10 @@ pub enum Outcome {
     Unready(Box<Up>, exit::Status),
     /// Nothing was executed: what is to be printed, and the exit status.
     Not(Printed, exit::Status),
-    /// This signal came while it was starting; it has been ended.
-    Interrupted(Signal),
+    /// It was executed, and has been ended, since something else could not be done.
+    Broken(Box<Up>, Failure),
+    /// This signal came while it was starting. It has been ended, if it was executed here.
+    Interrupted(Signal, Option<Box<Up>>),
 }
 
 /// A command that runs, and is this process's child.
@@ -103,17 +105,20 @@ impl Starter<'_> {
         let readiness = Readiness::before_start(self.args);
         let mut up = Box::new(self.launch()?);
         if self.args.wants_ready() {
-            match self.until_ready(&mut up, readiness)? {
-                Readied::Yes => {}
-                Readied::No(status) => return Ok(Outcome::Unready(up, status)),
-                Readied::Interrupted(signal) => return Ok(Outcome::Interrupted(signal)),
+            match self.until_ready(&mut up, readiness) {
+                Ok(Readied::Yes) => {}
+                Ok(Readied::No(status)) => return Ok(Outcome::Unready(up, status)),
+                Ok(Readied::Interrupted(signal)) => {
+                    return Ok(Outcome::Interrupted(signal, Some(up)));
+                }
+                Err(failure) => return Ok(Outcome::Broken(up, failure)),
             }
         }
         match self.publish(&mut up) {
             Ok(()) => Ok(Outcome::Up(up)),
             Err(failure) => {
-                ending::end(self.here, &mut up.child, Patience::Usual);
-                Err(failure)
+                self.end(&mut up, Patience::Usual);
+                Ok(Outcome::Broken(up, failure))
             }
         }
     }
@@ -311,6 +316,13 @@ impl Starter<'_> {
         record
     }
 
+    /// Ends the command, and notes how that went. Gives what became of it, in words.
+    fn end(&self, up: &mut Up, patience: Patience) -> &'static str {
+        let ended = ending::end(self.here, &mut up.child, patience);
+        up.record.exit = up.child.exit();
+        ended
+    }
+
     /// Waits until all conditions hold. If they do not, the command has ended, or been ended.
     fn until_ready(&self, up: &mut Up, readiness: Readiness) -> Result<Readied, Failure> {
         let (log_start, released) = (up.log_start, up.released);
@@ -325,7 +337,7 @@ impl Starter<'_> {
             }
             Ok(end) => end,
             Err(error) => {
-                ending::end(self.here, &mut up.child, Patience::Usual);
+                self.end(up, Patience::Usual);
                 return Err(Failure::failed(error));
             }
         };
@@ -338,26 +350,23 @@ impl Starter<'_> {
                 (Status::Exited, exit::Status::No)
             }
             Awaited::NotReady(what) => {
-                let ended = ending::end(self.here, &mut up.child, Patience::Usual);
+                let ended = self.end(up, Patience::Usual);
                 say!("no {what} in time; {ended}");
                 (Status::NotReady, exit::Status::Deadline)
             }
             Awaited::Occupied(why) => {
-                let ended = ending::end(self.here, &mut up.child, Patience::Usual);
+                let ended = self.end(up, Patience::Usual);
                 say!("{why}; {ended}");
                 (Status::Occupied, exit::Status::No)
             }
             Awaited::Interrupted(signal) => {
-                let ended = ending::end(self.here, &mut up.child, Patience::Hasty);
+                let ended = self.end(up, Patience::Hasty);
                 ending::say_interrupted(signal, ended);
                 return Ok(Readied::Interrupted(signal));
             }
             Awaited::Ready(_) => return Ok(Readied::Yes),
         };
         up.record.status = Some(status);
-        if up.record.exit.is_none() {
-            up.record.exit = up.child.exit();
-        }
         Ok(Readied::No(code))
     }
 
