@@ -319,6 +319,16 @@ fn a_command_that_was_never_ready_is_announced_too() {
     );
 
     let scene = Scene::new();
+    let output = scene.run(&["--ready-file", "f", "sh", "-c", "touch f; exit 3"]);
+    assert_eq!(output.status.code(), Some(0), "{output:?}");
+    assert_eq!(record(&output)["status"], "ready");
+    let death = scene.death();
+    assert_eq!(
+        (&death["code"], &death["deliberate"]),
+        (&json!(3), &json!(false))
+    );
+
+    let scene = Scene::new();
     let output = scene.run(&[
         "--ready-file",
         "f",

@@ -331,6 +331,50 @@ fn a_command_that_ends_first_is_known_at_once() {
 }
 
 #[test]
+fn a_command_that_was_ready_and_ends_at_once_was_ready() {
+    // It ends before the next look, or even before the first one. The server of the last is a
+    // child, and goes on.
+    let server = SERVER.replace("while True", "if os.fork(): sys.exit(6)\nwhile True");
+    let file = ["--ready-file", "f", "sh", "-c", "touch f; exit 6"];
+    let line = [
+        "--log",
+        "l",
+        "--ready-line",
+        "up",
+        "sh",
+        "-c",
+        "echo up; exit 6",
+    ];
+    let socket = ["--ready-socket", "s", "python3", "-c", &server];
+    let table: [(&str, &[&str]); 3] = [("file", &file), ("line", &line), ("socket", &socket)];
+    for (by, words) in table {
+        for _ in 0..rounds(3) {
+            let sandbox = Sandbox::new();
+            std::fs::write(sandbox.path("go"), "").unwrap();
+            let output = run(&sandbox, words);
+            let value = record(&output);
+            let leader = number(&value, "pid");
+            for server in session(leader).into_iter().filter(|&pid| pid != leader) {
+                sandbox.track_pid(server);
+            }
+            assert_eq!(output.status.code(), Some(0), "{output:?}");
+            assert_eq!(
+                (&value["status"], &value["ready"]["by"]),
+                (&"ready".into(), &by.into())
+            );
+            let exit = &value["exit"]["code"];
+            assert!(exit.is_null() || exit == 6, "{value}");
+        }
+    }
+    for words in [&file[..], &line[..]] {
+        let sandbox = Sandbox::new();
+        let output = run(&sandbox, &[&["--wait"], words].concat());
+        assert_eq!(output.status.code(), Some(6), "{output:?}");
+        assert_eq!(said(&output), "");
+    }
+}
+
+#[test]
 fn at_the_deadline_nothing_is_left() {
     let sandbox = Sandbox::new();
     let tree = stubborn(&sandbox);

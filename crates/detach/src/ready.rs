@@ -8,10 +8,11 @@ use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant, SystemTime};
 
-use process::{Peer, SocketPath, probe_socket};
+use process::{Peer, Pid, SocketPath, probe_socket};
 use records::files::{self, Access};
 
 use crate::args::Args;
+use crate::running::stranger;
 
 /// How often a socket is tried whose file is there.
 const PROBE_EVERY: Duration = Duration::from_millis(50);
@@ -133,6 +134,25 @@ impl Readiness {
             Some(last) if self.waiting.is_empty() => Look::Ready(last),
             _ => Look::NotYet,
         })
+    }
+
+    /// Looks once more, after the end of the command `leader`: the word for the last condition that
+    /// came true, if all have. One that cannot be looked at has not.
+    pub fn last_look(&mut self, leader: Option<Pid>) -> Option<&'static str> {
+        for condition in &mut self.waiting {
+            if let Condition::Socket { next, .. } = condition {
+                *next = None;
+            }
+        }
+        loop {
+            match self.look() {
+                Ok(Look::Ready(last)) => return Some(last),
+                Ok(Look::Answered(socket, peer)) if stranger(peer, leader).is_none() => {
+                    self.accept(&socket);
+                }
+                _ => return None,
+            }
+        }
     }
 
     /// The socket that [`Look::Answered`] named is the command's own.

@@ -333,6 +333,8 @@ impl Starter<'_> {
                     by,
                     after_ms: milliseconds(released.elapsed()),
                 });
+                // It may have ended already, which makes it no less ready.
+                up.record.exit = up.child.ended();
                 return Ok(Readied::Yes);
             }
             Ok(end) => end,
@@ -392,8 +394,13 @@ impl Starter<'_> {
         loop {
             match &mut child {
                 Some(child) => {
-                    if let Some(exit) = child.exit() {
-                        return Ok(Awaited::Exited(Some(exit)));
+                    // It is not collected yet: who it has left is seen by that.
+                    if let Some(exit) = child.ended() {
+                        // What it was waited for may have come since the last look.
+                        return Ok(match readiness.last_look(leader) {
+                            Some(by) => Awaited::Ready(by),
+                            None => Awaited::Exited(Some(exit)),
+                        });
                     }
                     process::collect_adopted(child.pid());
                     // In the foreground signals are the command's, also while it starts.
