@@ -263,6 +263,69 @@ fn another_start_may_take_over_in_the_pause() {
 }
 
 #[test]
+fn the_same_start_in_the_pause_waits_for_the_restart() {
+    let scene = Scene::new();
+    let script = "echo $$ >>runs; [ -e once ] && exec sleep 600; touch once; exit 1";
+    let words = [
+        "--restart",
+        "on-failure",
+        "--lock",
+        "lock",
+        "sh",
+        "-c",
+        script,
+    ];
+    let first = scene.start(&words);
+    until("it has ended", || scene.announced().len() == 1);
+
+    // Not for longer than it may.
+    let again = scene.run(&[&["--ready-timeout", "0"], &words[..]].concat());
+    if again.status.code() == Some(124) {
+        let text = format!("process {} has ended, and its guard", first.pid);
+        assert!(said(&again).contains(&text), "{again:?}");
+        assert!(said(&again).contains("/lock: "), "{again:?}");
+        assert!(again.stdout.is_empty());
+    } else {
+        // The restart came first.
+        assert_eq!(record(&again)["status"], "running", "{again:?}");
+    }
+
+    let again = scene.run(&words);
+    assert_eq!(again.status.code(), Some(0), "{again:?}");
+    let running = record(&again);
+    assert_eq!(running["status"], "running");
+    assert_eq!(running["guard"], first.record["guard"]);
+    let pid = number(&running, "pid");
+    scene.track(running["ident"].as_str().unwrap());
+    assert!(lives(pid) && pid != first.pid);
+    assert_eq!(pids(&scene, "runs", 2), [first.pid, pid]);
+    assert_eq!(scene.announced().len(), 1);
+}
+
+#[test]
+fn without_a_lock_a_start_in_the_pause_is_told_the_truth() {
+    let scene = Scene::new();
+    let one = start(&scene, &["sh", "-c", "exit 1"]);
+    until("it has ended", || scene.announced().len() == 1);
+    // A pause that lasts.
+    signal(one.guard, Signal::SIGSTOP);
+    until("nothing runs under the marker", || {
+        scene
+            .read_marker()
+            .is_some_and(|marker| !lives(number(&marker, "pid")))
+    });
+    let output = scene.run(&["touch", "ran"]);
+    assert_eq!(output.status.code(), Some(125), "{output:?}");
+    let said = said(&output);
+    assert!(said.contains("m.marker: process "), "{said}");
+    assert!(!said.contains("runs under it"), "{said}");
+    assert!(!scene.path("ran").exists());
+    signal(one.guard, Signal::SIGTERM);
+    signal(one.guard, Signal::SIGCONT);
+    until_dead(one.guard);
+}
+
+#[test]
 fn a_command_that_has_gone_is_given_up() {
     let scene = Scene::new();
     let script = scene.script("here", "#!/bin/sh\nrm here; exit 1\n");

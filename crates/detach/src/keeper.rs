@@ -1,6 +1,7 @@
 //! The book-keeping of a command's death: its marker, and the announcement.
 
 use std::cell::{Cell, RefCell};
+use std::fmt;
 use std::io;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -198,14 +199,18 @@ fn make_room(path: &Path, announce: &Path, here: &Here) -> Result<(), Failure> {
     loop {
         match Locked::try_lock(path)? {
             Try::Gone => return Ok(()),
-            Try::Busy if let Some(pid) = guarded(path, here) => return Err(taken(path, pid)),
-            Try::Busy if patience.passed() => {
-                return Err(Failure::failed(format_args!(
-                    "{shown}: the marker of a command that is guarded"
-                )));
-            }
-            // By a sweep, which is soon done with it.
-            Try::Busy => patience.sleep(Duration::from_millis(5)),
+            Try::Busy => match Guarded::by_marker(path, here) {
+                Some(guarded) if !guarded.has_ended || patience.passed() => {
+                    return Err(guarded.in_the_way(path));
+                }
+                None if patience.passed() => {
+                    return Err(Failure::failed(format_args!(
+                        "{shown}: the marker of a command that is guarded"
+                    )));
+                }
+                // By a sweep, or a guard that announces a death, which is soon done with it.
+                _ => patience.sleep(Duration::from_millis(5)),
+            },
             Try::Locked(file, marker) => match sweep::judge(here, &marker) {
                 Verdict::Announce => {
                     sweep::announce(file, &marker, announce, here)?;
@@ -222,11 +227,59 @@ fn make_room(path: &Path, announce: &Path, here: &Here) -> Result<(), Failure> {
     }
 }
 
-/// The process of the marker at `path`, if the guard that this names lives.
-fn guarded(path: &Path, here: &Here) -> Option<Pid> {
-    let marker = Marker::read(path).ok()?;
-    let guard = here.find(&marker.guard?, marker.host.as_deref());
-    matches!(guard, Standing::Same(_)).then(|| marker.ident.pid())
+/// Who has a marker: a guard that lives, and its command.
+#[derive(Debug)]
+pub struct Guarded {
+    pid: Pid,
+    guard: Pid,
+    /// Whether the command has ended. Then its guard announces that, or is about to start it again.
+    pub has_ended: bool,
+    /// The lock file of the command, as its record shows it.
+    pub lock: Option<String>,
+}
+
+impl Guarded {
+    /// Who has the marker at `path`, if the guard that this names lives.
+    pub fn by_marker(path: &Path, here: &Here) -> Option<Guarded> {
+        let marker = Marker::read(path).ok()?;
+        let host = marker.host.as_deref();
+        let guard = marker.guard.as_ref()?;
+        if !matches!(here.find(guard, host), Standing::Same(_)) {
+            return None;
+        }
+        let command = here.find(&marker.ident, host);
+        let record = Record::parse(&marker.line).ok()?;
+        Some(Guarded {
+            pid: marker.ident.pid(),
+            guard: guard.pid(),
+            has_ended: match command {
+                Standing::Gone { .. } => true,
+                Standing::Recycled(_) => marker.ident.is_exact(),
+                Standing::Same(_) | Standing::Unknown(_) => false,
+            },
+            lock: record.str("lock").map(|lock| lock.into_owned()),
+        })
+    }
+
+    /// Why there can be no start with the marker at `path`.
+    fn in_the_way(&self, path: &Path) -> Failure {
+        match self.has_ended {
+            true => Failure::failed(format_args!("{}: {self}", path.display())),
+            false => taken(path, self.pid),
+        }
+    }
+}
+
+impl fmt::Display for Guarded {
+    /// Of a command that has ended.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Guarded { pid, guard, .. } = self;
+        write!(
+            f,
+            "process {pid} has ended, and its guard, process {guard}, is yet to announce that, or \
+             to start it again"
+        )
+    }
 }
 
 /// The marker at `path` is in use by the process `pid`, and what can be done about it.

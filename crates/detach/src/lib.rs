@@ -7,6 +7,7 @@
 //! | `running` | what was to be started, and is there already |
 //! | `ready` | when a command counts as ready |
 //! | `lock` | one at a time: the file with the record of the one that runs |
+//! | `pause` | one at a time: the one that is about to be started again |
 //! | `foreground` | `--wait`: signals in, status out, the timeout |
 //! | `ending` | how what was started is ended again |
 //! | `guard`, `attend` | the process that announces the command's death, and whoever has started it |
@@ -29,6 +30,7 @@ mod foreground;
 mod guard;
 mod keeper;
 mod lock;
+mod pause;
 mod print;
 mod ready;
 mod restarts;
@@ -48,7 +50,6 @@ use records::{Deadline, Failure, exit, tool};
 use args::Args;
 use ending::Patience;
 use keeper::Keeper;
-use lock::Lock;
 use print::print;
 use start::{Outcome, Printed, Starter, Up};
 
@@ -106,7 +107,7 @@ fn run(mut args: Args) -> Result<exit::Status, Failure> {
     let deadline = Deadline::after(args.ready_timeout);
     // Until there is something to end or to report, a signal may end this process as it likes.
     let lock = match &args.lock {
-        Some(path) => Some(Lock::take(path, deadline)?),
+        Some(path) => Some(pause::take_lock(&args, &here, path, deadline)?),
         None => None,
     };
     if args.is_guarded() {
