@@ -477,6 +477,55 @@ fn what_does_not_go_together_is_wrong_usage() {
 }
 
 #[test]
+fn no_file_is_two_things() {
+    let scene = Scene::new();
+    let table: [&[&str]; 4] = [
+        &["--announce", "q.marker", "--marker", "./q.marker"],
+        &["--lock", "x", "--record", "x"],
+        &["--log", "x", "--record", "x"],
+        &["--guard", "--announce", "x", "--lock", "x"],
+    ];
+    for words in table {
+        let mut command = scene.tool("detach");
+        let output = command.args(words).args(["touch", "ran"]).output().unwrap();
+        assert_eq!(output.status.code(), Some(2), "{words:?}: {output:?}");
+        assert!(said(&output).contains("the same file"), "{output:?}");
+    }
+    assert_eq!(std::fs::read_dir(scene.path("")).unwrap().count(), 0);
+}
+
+/// A name that a record could not hold would lead whoever reads it elsewhere. Not every file system
+/// takes such a name at all.
+#[cfg(target_os = "linux")]
+#[test]
+fn a_name_that_a_record_cannot_hold_is_refused() {
+    use std::os::unix::ffi::OsStrExt;
+    let odd = |name: &'static [u8]| std::ffi::OsStr::from_bytes(name);
+    for (option, name, others) in [
+        (
+            "--marker",
+            odd(b"m\xff.marker"),
+            vec!["--announce", "deaths"],
+        ),
+        ("--announce", odd(b"d\xff"), vec!["--marker", "m.marker"]),
+        ("--announce", odd(b"d\xff"), vec!["--guard"]),
+        (
+            "--log",
+            odd(b"l\xff"),
+            vec!["--marker", "m.marker", "--announce", "deaths"],
+        ),
+    ] {
+        let scene = Scene::new();
+        let mut command = scene.tool("detach");
+        command.arg(option).arg(name).args(&others);
+        let output = command.args(["touch", "ran"]).output().unwrap();
+        assert_eq!(output.status.code(), Some(125), "{option}: {output:?}");
+        assert!(said(&output).contains("is not UTF-8"), "{output:?}");
+        assert_eq!(std::fs::read_dir(scene.path("")).unwrap().count(), 0);
+    }
+}
+
+#[test]
 fn many_cost_little() {
     let scene = Scene::new();
     // Five hundred in the long tests.

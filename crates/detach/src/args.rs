@@ -1,7 +1,7 @@
 //! The command line of `detach`.
 
 use std::ffi::OsString;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use clap::builder::{OsStringValueParser, TypedValueParser};
@@ -207,6 +207,39 @@ impl Args {
         Ok(())
     }
 
+    /// What can be asked of the names of files once they are absolute: no two are the same, or one
+    /// of them would be written over the other; and those that others find by a record can be
+    /// written down in it.
+    ///
+    /// # Errors
+    ///
+    /// Wrong usage; or a name that is not UTF-8.
+    pub fn check_names(&self) -> Result<(), Failure> {
+        let names = [
+            ("--lock", &self.lock),
+            ("--record", &self.record),
+            ("--marker", &self.marker),
+            ("--announce", &self.announce),
+            ("--log", &self.log),
+        ];
+        if let Some((one, other, path)) = same_name(&names) {
+            let path = path.display();
+            return Err(Failure::usage(format_args!(
+                "{one} and {other} are the same file, {path}"
+            )));
+        }
+        if self.sweep.is_some() {
+            return Ok(());
+        }
+        // The log is read again by whoever announces a death in the place of the guard.
+        let log = self.log.as_ref().filter(|_| self.marker.is_some());
+        let written = [&self.marker, &self.announce].into_iter().flatten();
+        for path in written.chain(log) {
+            utf8(path)?;
+        }
+        Ok(())
+    }
+
     /// Whether a guard stays with the command.
     pub fn is_guarded(&self) -> bool {
         self.guard || self.restart.is_some()
@@ -231,6 +264,31 @@ impl Args {
     pub fn wants_ready(&self) -> bool {
         !(self.ready_socket.is_empty() && self.ready_file.is_empty() && self.ready_line.is_empty())
     }
+}
+
+/// The first two options that name the same file, and the file.
+fn same_name<'a>(
+    names: &[(&'a str, &'a Option<PathBuf>)],
+) -> Option<(&'a str, &'a str, &'a PathBuf)> {
+    names.iter().enumerate().find_map(|(at, (other, name))| {
+        let path = name.as_ref()?;
+        let before = names.get(..at)?.iter();
+        let (one, _) = before
+            .clone()
+            .find(|(_, name)| name.as_ref() == Some(path))?;
+        Some((*one, *other, path))
+    })
+}
+
+/// The name of a file that goes into a record and is read from there again: it has to be the same
+/// then.
+///
+/// # Errors
+///
+/// It is not UTF-8.
+pub fn utf8(path: &Path) -> Result<&str, Failure> {
+    path.to_str()
+        .ok_or_else(|| Failure::failed(format_args!("{}: the name is not UTF-8", path.display())))
 }
 
 fn descriptor(word: &str) -> Result<i32, String> {
@@ -268,4 +326,44 @@ fn marker(path: OsString) -> Result<PathBuf, String> {
 fn count(word: &str) -> Result<u32, String> {
     let number = number::in_range(word, 0..=u32::MAX.into())?;
     u32::try_from(number).map_err(|error| error.to_string())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn args(words: &[&str]) -> Args {
+        use clap::Parser;
+        let mut args = Args::parse_from([&["detach"], words, &["true"]].concat());
+        args.make_absolute().unwrap();
+        args
+    }
+
+    #[test]
+    fn no_file_is_two_things() {
+        let options = ["--lock", "--record", "--marker", "--announce", "--log"];
+        let here = std::env::current_dir().unwrap().join("x.marker");
+        let spellings = ["x.marker", "./x.marker", here.to_str().unwrap()];
+        for (at, one) in options.iter().enumerate() {
+            for other in &options[at + 1..] {
+                for spelling in spellings {
+                    let mut words = vec![*one, "x.marker", *other, spelling];
+                    if !words.contains(&"--announce") {
+                        words.extend(["--announce", "a"]);
+                    }
+                    let failure = args(&words).check_names().unwrap_err();
+                    assert_eq!(failure.status(), records::exit::Status::Usage, "{words:?}");
+                    let expected = format!("{one} and {other} are the same file");
+                    assert!(failure.message().starts_with(&expected), "{words:?}");
+                }
+            }
+        }
+        let others = ["--lock", "l", "--record", "r", "--marker", "m.marker"];
+        let more = ["--announce", "a", "--log", "o"];
+        assert!(
+            args(&[&others[..], &more[..]].concat())
+                .check_names()
+                .is_ok()
+        );
+    }
 }

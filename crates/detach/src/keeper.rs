@@ -14,7 +14,7 @@ use serde_json::json;
 use uuid::Uuid;
 
 use crate::announce::{self, Place};
-use crate::args::Args;
+use crate::args::{self, Args};
 use crate::death::{By, ExitRecord};
 use crate::sweep::{self, Verdict};
 
@@ -299,12 +299,7 @@ fn marker_line(
     announce: &Path,
     place: Place,
 ) -> Result<Vec<u8>, Failure> {
-    let path = announce.to_str().ok_or_else(|| {
-        Failure::failed(format_args!(
-            "{}: the name is not UTF-8",
-            announce.display()
-        ))
-    })?;
+    let path = args::utf8(announce)?;
     let mut line = serde_json::to_vec(record)?;
     for (key, value) in [
         ("type", json!("marker")),

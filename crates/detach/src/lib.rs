@@ -99,6 +99,7 @@ fn run(mut args: Args) -> Result<exit::Status, Failure> {
         None => process::ProcessRecord::KEYS,
     }])?;
     args.make_absolute()?;
+    args.check_names()?;
     if let (Some(dir), Some(announce)) = (&args.sweep, &args.announce) {
         return sweep::sweep(&args, dir, announce);
     }
