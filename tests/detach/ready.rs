@@ -194,6 +194,45 @@ while True: server.accept()
 }
 
 #[test]
+fn a_socket_that_may_not_be_connected_to_yet_is_tried_again() {
+    // Root may connect to any; so another user it is.
+    let server = "
+import os, socket, time
+os.umask(0o777)
+server = socket.socket(socket.AF_UNIX)
+server.bind('s')
+server.listen(8)
+while not os.path.exists('go'): time.sleep(0.01)
+os.chmod('s', 0o600)
+while True: server.accept()
+";
+    let sandbox = Sandbox::new();
+    let mut command = sandbox.tool_as_user("detach");
+    command.args(["--ready-socket", "s", "/usr/bin/python3", "-c", server]);
+    let child = command
+        .stdout(std::process::Stdio::piped())
+        .spawn()
+        .unwrap();
+    until("it listens", || sandbox.path("s").exists());
+    std::thread::sleep(Duration::from_millis(120)); // two probes, to give a wrong answer its chance
+    std::fs::write(sandbox.path("go"), "").unwrap();
+    let value = record(&child.wait_with_output().unwrap());
+    sandbox.track(value["ident"].as_str().unwrap());
+    assert_eq!(value["status"], "ready", "{value}");
+
+    let sandbox = Sandbox::new();
+    let mut command = sandbox.tool_as_user("detach");
+    command.args(["--ready-socket", "s", "--ready-timeout", "3s", "--"]);
+    let output = command
+        .args(["/usr/bin/python3", "-c", server])
+        .output()
+        .unwrap();
+    assert_eq!(output.status.code(), Some(124), "{output:?}");
+    let text = "no answer of the socket s (Permission denied";
+    assert!(said(&output).contains(text), "{output:?}");
+}
+
+#[test]
 fn a_path_that_fits_no_socket_is_wrong_usage() {
     let sandbox = Sandbox::new();
     let long = "x".repeat(120);

@@ -41,6 +41,8 @@ enum Condition {
     Socket {
         path: SocketPath,
         next: Option<Instant>,
+        /// Why the last try could not be made.
+        trouble: Option<io::Error>,
     },
     File {
         path: PathBuf,
@@ -82,6 +84,7 @@ impl Readiness {
         let sockets = args.ready_socket.iter().map(|path| Condition::Socket {
             path: path.clone(),
             next: None,
+            trouble: None,
         });
         let files = args.ready_file.iter().map(|path| Condition::File {
             path: path.clone(),
@@ -104,12 +107,16 @@ impl Readiness {
     ///
     /// # Errors
     ///
-    /// A socket or the log is there and may not be looked at.
+    /// The log is there and may not be looked at.
     pub fn look(&mut self) -> io::Result<Look> {
         let mut left = VecDeque::new();
         while let Some(mut condition) = self.waiting.pop_front() {
             let held = match &mut condition {
-                Condition::Socket { path, next } => match try_socket(path, next)? {
+                Condition::Socket {
+                    path,
+                    next,
+                    trouble,
+                } => match try_socket(path, next, trouble) {
                     Some(peer) => {
                         let answered = Look::Answered(path.clone(), peer);
                         self.waiting.push_front(condition);
@@ -121,7 +128,9 @@ impl Readiness {
                 Condition::File { path, before } => {
                     stamp(path).is_some_and(|now| *before != Some(now))
                 }
-                Condition::Line { text, log } => log.find(text)?,
+                Condition::Line { text, log } => {
+                    log.find(text).map_err(|error| log.named(error))?
+                }
             };
             if held {
                 self.last = Some(condition.kind());
@@ -166,6 +175,11 @@ impl Readiness {
     /// What is awaited, for the eyes of who waits.
     pub fn awaited(&self) -> String {
         match self.waiting.front() {
+            Some(Condition::Socket {
+                path,
+                trouble: Some(error),
+                ..
+            }) => format!("answer of the socket {path} ({error})"),
             Some(Condition::Socket { path, .. }) => format!("socket {path}"),
             Some(Condition::File { path, .. }) => format!("file {}", path.display()),
             Some(Condition::Line { text, .. }) => {
@@ -186,17 +200,24 @@ impl Condition {
     }
 }
 
-/// Tries `path` when its file has appeared, and then now and again.
-fn try_socket(path: &SocketPath, next: &mut Option<Instant>) -> io::Result<Option<Peer>> {
+/// Tries `path` when its file has appeared, and then now and again. One that may not be connected to
+/// may yet be: servers bind first, and say who may connect after that.
+fn try_socket(
+    path: &SocketPath,
+    next: &mut Option<Instant>,
+    trouble: &mut Option<io::Error>,
+) -> Option<Peer> {
     let now = Instant::now();
-    if next.is_some_and(|next| now < next) {
-        return Ok(None);
-    }
-    if !path.as_path().exists() {
-        return Ok(None);
+    if next.is_some_and(|next| now < next) || !path.as_path().exists() {
+        return None;
     }
     *next = Some(now + PROBE_EVERY);
-    probe_socket(path)
+    let tried = probe_socket(path);
+    *trouble = None;
+    tried.unwrap_or_else(|error| {
+        *trouble = Some(error);
+        None
+    })
 }
 
 fn stamp(path: &Path) -> Option<Stamp> {
@@ -227,6 +248,10 @@ impl Tail {
             offset,
             carry: Vec::new(),
         }
+    }
+
+    fn named(&self, error: io::Error) -> io::Error {
+        io::Error::new(error.kind(), format!("{}: {error}", self.path.display()))
     }
 
     /// Whether `text` has appeared. A log that was made anew or cut is read from its beginning.
