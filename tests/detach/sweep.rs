@@ -2,7 +2,7 @@
 
 use std::os::unix::fs::{PermissionsExt, symlink};
 
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use crate::guarded::*;
 use crate::support::*;
@@ -185,6 +185,29 @@ fn what_may_not_be_read_is_named_and_left() {
     );
     assert!(said(&output).contains("m.marker"), "{output:?}");
     assert!(scene.marker().exists() && !scene.path("theirs").exists());
+}
+
+#[test]
+fn without_a_guard_an_end_by_detach_itself_is_no_accident() {
+    for (words, status) in [
+        ("--ready-file zz --ready-timeout 200ms -- sleep 600", 124),
+        ("--wait --timeout 200ms -- sleep 600", 124),
+        ("-- sleep 600 >/dev/full", 125),
+    ] {
+        let scene = Scene::new();
+        let line = format!("detach --marker m.marker --announce deaths {words}");
+        let output = scene.bash(&line).output().unwrap();
+        assert_eq!(output.status.code(), Some(status), "{words}: {output:?}");
+        let output = scene.sweep();
+        assert_eq!(output.status.code(), Some(0), "{words}: {output:?}");
+        let death = scene.death();
+        assert_eq!(
+            (&death["deliberate"], &death["unnatural"]),
+            (&json!(true), &json!(false)),
+            "{words}: {death}"
+        );
+        assert!(!scene.path("m.marker.stopping").exists(), "{words}");
+    }
 }
 
 #[test]

@@ -6,6 +6,8 @@ use process::end::{EndOptions, Scope, Target, Watch};
 use process::{Child, Handle, Here, Pid, Reader, Remnant, Signal, Table};
 use records::say;
 
+use crate::keeper::Keeper;
+
 /// How long a command has to end after TERM.
 #[derive(Clone, Copy, Debug)]
 pub enum Patience {
@@ -70,6 +72,27 @@ pub fn end(here: &Here, child: &mut Child, patience: Patience) -> &'static str {
         Remnant::Others => "the command has been ended, but not all that it has started",
         Remnant::Child => "the command got KILL, and lives on",
     }
+}
+
+/// The same, for a command whose marker `keeper` keeps without a guard: whoever sweeps is told by a
+/// note beside it that this was no accident. With a guard, the guard says so.
+pub fn end_on_purpose(
+    here: &Here,
+    child: &mut Child,
+    keeper: Option<&Keeper>,
+    patience: Patience,
+) -> &'static str {
+    let unguarded = keeper.filter(|keeper| keeper.guard().is_none());
+    let note = unguarded.and_then(|keeper| keeper.note_stop(here));
+    let ended = end(here, child, patience);
+    if let Some(mut note) = note {
+        // Where that fails, the sweep calls it an accident: no reason to fail here.
+        let _ = match child.ended() {
+            Some(_) => note.target_is_dead(),
+            None => note.withdraw(),
+        };
+    }
+    ended
 }
 
 /// What is said where nothing is left.

@@ -6,6 +6,7 @@ use records::{Deadline, Failure, exit, say};
 
 use crate::args::Args;
 use crate::ending::{self, Patience};
+use crate::keeper::Keeper;
 use crate::start::Up;
 
 /// What is passed on to the command's process group; and CHLD, which only wakes the wait: orphaned
@@ -29,6 +30,7 @@ pub fn stay(
     args: &Args,
     here: &Here,
     mut up: Up,
+    keeper: Option<&Keeper>,
     interrupts: &Interrupts,
 ) -> Result<exit::Status, Failure> {
     let deadline = Deadline::after_or_never(args.timeout);
@@ -48,7 +50,8 @@ pub fn stay(
         }
         process::collect_adopted(up.child.pid());
         if deadline.passed() {
-            let ended = ending::end(here, &mut up.child, Patience::Grace(args.grace));
+            let patience = Patience::Grace(args.grace);
+            let ended = ending::end_on_purpose(here, &mut up.child, keeper, patience);
             if ended != ending::ENDED {
                 say!("{ended}");
             }

@@ -6,7 +6,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use marker::{Locked, Marker, Try};
+use marker::{Locked, Marker, Stopping, Try};
 use process::{Here, Named, Pid, ProcessRecord, Standing};
 use records::{Deadline, Failure, Record};
 use serde::Serialize;
@@ -147,6 +147,14 @@ impl Keeper {
             (Some(path), Some(now)) => marker::is_being_stopped(path, &now.marker.ident, here),
             _ => false,
         }
+    }
+
+    /// Notes beside the marker that the present command is ended on purpose, by this process;
+    /// `None` where it has no marker, or somebody else is ending it already.
+    pub fn note_stop(&self, here: &Here) -> Option<Stopping> {
+        let now = self.now.borrow();
+        let (path, now) = (self.path.as_ref()?, now.as_ref()?);
+        Stopping::note(path, &now.marker.ident, here).ok().flatten()
     }
 
     /// Announces the death of the present command, once. The marker stays.

@@ -143,8 +143,10 @@ fn run(mut args: Args) -> Result<exit::Status, Failure> {
         outcome => outcome?,
     };
     match outcome {
-        Outcome::Up(up) if args.wait => foreground::stay(&args, &here, *up, &interrupts),
-        Outcome::Up(up) => report(&args, &here, *up, &interrupts),
+        Outcome::Up(up) if args.wait => {
+            foreground::stay(&args, &here, *up, keeper.as_ref(), &interrupts)
+        }
+        Outcome::Up(up) => report(&args, &here, *up, keeper.as_ref(), &interrupts),
         Outcome::Unready(up, status) => {
             let line = serde_json::to_vec(&up.record)?;
             tell(&args, &line, status, &interrupts)
@@ -174,13 +176,18 @@ fn report(
     args: &Args,
     here: &Here,
     mut up: Up,
+    keeper: Option<&Keeper>,
     interrupts: &Interrupts,
 ) -> Result<exit::Status, Failure> {
     let printed = print(args, &serde_json::to_vec(&up.record)?, interrupts);
-    let ended = match &printed {
-        Ok(Some(_)) if !args.is_recorded() => ending::end(here, &mut up.child, Patience::Hasty),
-        Err(_) if !args.is_recorded() => ending::end(here, &mut up.child, Patience::Usual),
-        _ => ending::ENDED,
+    let patience = match &printed {
+        Ok(None) => None,
+        Ok(Some(_)) => Some(Patience::Hasty),
+        Err(_) => Some(Patience::Usual),
+    };
+    let ended = match patience.filter(|_| !args.is_recorded()) {
+        Some(patience) => ending::end_on_purpose(here, &mut up.child, keeper, patience),
+        None => ending::ENDED,
     };
     let unread = read_by_somebody(args, printed, ended)?;
     // One that comes when the record has been printed: the caller may yet want to see it.

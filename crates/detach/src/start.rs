@@ -318,7 +318,7 @@ impl Starter<'_> {
 
     /// Ends the command, and notes how that went. Gives what became of it, in words.
     fn end(&self, up: &mut Up, patience: Patience) -> &'static str {
-        let ended = ending::end(self.here, &mut up.child, patience);
+        let ended = ending::end_on_purpose(self.here, &mut up.child, self.keeper, patience);
         up.record.exit = up.child.exit();
         ended
     }
