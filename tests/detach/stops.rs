@@ -133,9 +133,9 @@ fn a_stop_whose_author_was_killed_counts_no_more() {
         }
         let death = scene.death();
         assert_eq!(death["deliberate"], false, "{death}");
-        assert!(
-            !scene.path("m.marker.stopping").exists(),
-            "it goes with the marker"
-        );
+        // Which is first announced, and then removed.
+        until("it goes with the marker", || {
+            !scene.path("m.marker.stopping").exists()
+        });
     }
 }
