@@ -65,7 +65,12 @@ pub fn attend(
     match started {
         Some(Message::Up(_)) if args.wait => foreground(&mut answers, &interrupts, &guard),
         Some(Message::Up(record)) => {
-            let printed = print(args, &record, &interrupts);
+            // A signal that came first has ended this call already, though the guard was faster:
+            // the record is not printed, for which a reader would have to be waited for.
+            let printed = match interrupted {
+                Some(signal) => Ok(Some(signal)),
+                None => print(args, &record, &interrupts),
+            };
             if !args.is_recorded() {
                 match &printed {
                     Ok(None) => {}

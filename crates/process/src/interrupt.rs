@@ -1,6 +1,6 @@
 //! The signals that ask a tool to end, as something a wait can be woken by.
 
-use std::io::{self, Read};
+use std::io::{self, Read, Write};
 use std::os::fd::{AsFd, BorrowedFd};
 use std::os::unix::net::UnixStream;
 use std::sync::Arc;
@@ -22,7 +22,7 @@ pub struct Interrupts {
     caught: Vec<(Signal, Arc<AtomicBool>)>,
     wake: UnixStream,
     /// Kept open where no signal is caught, since an end of the stream would wake every wait.
-    _write: UnixStream,
+    write: UnixStream,
 }
 
 impl Interrupts {
@@ -46,11 +46,16 @@ impl Interrupts {
             caught.push((signal, flag));
         }
         unblock(signals);
-        Ok(Interrupts {
+        let caught = Interrupts {
             caught,
             wake,
-            _write: write,
-        })
+            write,
+        };
+        if caught.has_come() {
+            // Between its flag and its descriptor, so that it has woken nobody.
+            (&caught.write).write_all(&[0])?;
+        }
+        Ok(caught)
     }
 
     /// Readable once a signal has come; for [`crate::wait`].
