@@ -399,6 +399,32 @@ fn a_signal_while_it_is_not_ready_is_told_of() {
     assert!(death["uptime_ms"].is_u64(), "{death}");
 }
 
+/// It is on its way to say that the command runs, which is made to last here, when its caller is
+/// told to end; and nobody reads the record.
+#[cfg(target_os = "linux")]
+#[test]
+fn a_report_that_comes_after_a_signal_is_not_printed() {
+    let scene = Scene::new();
+    let (reader, mut writer) = std::io::pipe().unwrap();
+    let room = rustix::pipe::fcntl_getpipe_size(&writer).unwrap();
+    std::io::Write::write_all(&mut writer, &vec![b'x'; room]).unwrap();
+    // It stays in the background itself, so that the child is the tool.
+    let slowly = "-D -f -qq -o /dev/null -e trace=write -e inject=write:delay_enter=50000";
+    let mut command = std::process::Command::new("strace");
+    command.args(slowly.split(' ')).arg(bin("detach"));
+    command.args(["--guard", "--marker", "m.marker", "--announce", "deaths"]);
+    command.args(["sh", "-c", ": >ran; exec sleep 600"]);
+    command.current_dir(scene.path("")).stdin(Stdio::null());
+    let mut child = Killed(command.stdout(writer).spawn().unwrap());
+    until("the command runs", || scene.path("ran").exists());
+    signal(child.0.id() as i32, Signal::SIGTERM);
+    until("it has ended", || child.0.try_wait().unwrap().is_some());
+    let status = child.0.wait().unwrap();
+    assert_eq!(status.signal(), Some(Signal::SIGTERM as i32), "{status:?}");
+    assert_eq!(scene.death()["deliberate"], true);
+    drop(reader);
+}
+
 #[test]
 fn a_command_whose_record_cannot_be_written_is_told_of_too() {
     let scene = Scene::new();
