@@ -205,12 +205,31 @@ impl Reader {
     /// The environment it was started with, as `NAME=VALUE` (a process can overwrite it).
     pub fn environ(&mut self, pid: Pid) -> Result<Vec<Vec<u8>>, Unread> {
         self.read(pid, "environ")?;
+        for _ in 0..EXEC_LOOKS {
+            // In the middle of execve(2) it comes right after the arguments, or there is none.
+            if !self.bytes.is_empty() || self.raw_argv(pid)?.is_empty() || self.has_environ(pid)? {
+                break;
+            }
+            std::thread::sleep(EXEC_PAUSE);
+            self.read(pid, "environ")?;
+        }
         if self.bytes.is_empty() {
-            // Once it has arguments it has its environment too, and may still have none.
-            self.raw_argv(pid)?;
             self.read(pid, "environ")?;
         }
         Ok(strings::split(&self.bytes))
+    }
+
+    /// Whether the kernel knows by now where the environment of `pid` is, proc_pid_stat(5): the
+    /// field `env_end`.
+    fn has_environ(&mut self, pid: Pid) -> Result<bool, Unread> {
+        const ENV_END: usize = 51;
+        self.read(pid, "stat")?;
+        // The third field is the first behind the name, which ends with the last parenthesis.
+        let name = self.bytes.iter().rposition(|byte| *byte == b')');
+        let mut fields = self.bytes[name.unwrap_or_default()..].split(|byte| *byte == b' ');
+        let is_known = fields.nth(ENV_END - 2).is_none_or(|end| end != b"0");
+        self.bytes.clear();
+        Ok(is_known)
     }
 
     /// Its working directory. A directory that is gone ends in ` (deleted)`.
