@@ -128,6 +128,10 @@ fn of_several_any_is_enough_or_all() {
         until("the end is reported", || {
             all.printed().lines().count() == 1 + seen + 1
         });
+        // Of two that have ended by the time it looks it could name either.
+        until("the first end is reported here, too", || {
+            any.printed().lines().count() == 2
+        });
     }
     let any = any.finish();
     assert_eq!(records(any.ended(0, "matched"))[0]["code"], 1);
