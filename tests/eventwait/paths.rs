@@ -211,6 +211,24 @@ fn a_watch_is_asked_for_until_there_is_one() {
 
 #[cfg(target_os = "linux")]
 #[test]
+fn what_need_not_be_waited_for_needs_no_watch() {
+    let sandbox = Sandbox::new();
+    fs::write(sandbox.path("there"), "a line\n").unwrap();
+    let tool = env!("CARGO_BIN_EXE_eventwait");
+    // Who asked for a watch would say that there is none.
+    let script = format!(
+        "echo 0 > /proc/sys/user/max_inotify_instances
+         {tool} --path there --timeout 20 2>>said &&
+         {tool} --path there --path never --timeout 20 2>>said &&
+         {tool} --follow there --from start --timeout 0 2>>said || exit
+         {tool} --path never --timeout 0 2>>said
+         [ $? = 124 ] && [ ! -s said ]"
+    );
+    succeeds_with_limits_of_its_own(&sandbox, &script);
+}
+
+#[cfg(target_os = "linux")]
+#[test]
 fn the_kernel_gets_every_watch_back() {
     let sandbox = Sandbox::new();
     fs::write(sandbox.path("log"), "a line\n").unwrap();
