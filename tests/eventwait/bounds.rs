@@ -22,7 +22,7 @@ fn talker(sandbox: &Sandbox) -> std::thread::JoinHandle<()> {
 }
 
 /// A pipe that is full, and its reader, who does not read.
-fn full_pipe() -> (std::io::PipeReader, OwnedFd) {
+pub fn full_pipe() -> (std::io::PipeReader, OwnedFd) {
     let (reader, writer) = std::io::pipe().unwrap();
     let writer = OwnedFd::from(writer);
     let flags = fcntl_getfl(&writer).unwrap();
@@ -33,7 +33,7 @@ fn full_pipe() -> (std::io::PipeReader, OwnedFd) {
 }
 
 /// What was left in a pipe by a wait, behind what had filled it.
-fn left_in(mut reader: std::io::PipeReader) -> String {
+pub fn left_in(mut reader: std::io::PipeReader) -> String {
     let mut all = Vec::new();
     reader.read_to_end(&mut all).unwrap();
     String::from_utf8(all)

@@ -7,6 +7,7 @@ mod herdr;
 #[path = "../support/mod.rs"]
 mod support;
 
+mod alarm;
 mod bounds;
 mod commands;
 mod drop_in;
