@@ -3,7 +3,7 @@
 use std::io::Read;
 use std::os::unix::process::ExitStatusExt;
 use std::process::{Child, Command, ExitStatus, Stdio};
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
@@ -81,6 +81,7 @@ pub fn start(mut command: Command) -> Waiting {
     let noise = Noise::start();
     let started = Instant::now();
     let mut child = command.spawn().unwrap();
+    noise.pid.store(child.id(), Ordering::Relaxed);
     let stdout = Arc::new(Mutex::new(Vec::new()));
     let mut readers = Vec::new();
     if let Some(mut pipe) = child.stdout.take() {
@@ -134,19 +135,15 @@ impl Waiting {
         i32::try_from(self.child.id()).unwrap()
     }
 
-    /// Waits until it is a zombie, and says how long it was ready to run in its life and had no
-    /// processor to run on, proc_pid_schedstat(5).
+    /// Waits until it is a zombie, and says how long its leader and this thread were ready to run
+    /// meanwhile and had no processor to run on.
     fn until_dead(&self) -> Duration {
         let pid = rustix::process::Pid::from_child(&self.child);
         let dead = WaitIdOptions::EXITED | WaitIdOptions::NOWAIT;
+        let before = Scheduled::of("/proc/thread-self").queued;
         waitid(WaitId::Pid(pid), dead).unwrap();
-        let said = std::fs::read_to_string(format!("/proc/{}/schedstat", self.pid()));
-        let queued = said.unwrap_or_default();
-        let queued = queued
-            .split(' ')
-            .nth(1)
-            .and_then(|nanos| nanos.parse().ok());
-        Duration::from_nanos(queued.unwrap_or_default())
+        let own = Scheduled::of("/proc/thread-self").queued - before;
+        own + Scheduled::of(&format!("/proc/{}", self.pid())).queued
     }
 
     /// Waits for its end, and makes sure that nothing of it is left.
@@ -256,29 +253,88 @@ fn marked(mark: &str) -> Vec<i32> {
     .collect()
 }
 
+/// What proc_pid_schedstat(5) says of a thread.
+#[derive(Clone, Copy, PartialEq, Eq)]
+struct Scheduled {
+    /// How long it has run.
+    ran: Duration,
+    /// How long it was ready to run and had no processor to run on.
+    queued: Duration,
+}
+
+impl Scheduled {
+    /// Of the one with this folder; nothing if it is gone.
+    fn of(folder: &str) -> Scheduled {
+        let said = std::fs::read_to_string(format!("{folder}/schedstat")).unwrap_or_default();
+        let mut nanos = said
+            .split(' ')
+            .map(|nanos| nanos.parse().unwrap_or_default());
+        let mut next = || Duration::from_nanos(nanos.next().unwrap_or_default());
+        Scheduled {
+            ran: next(),
+            queued: next(),
+        }
+    }
+}
+
+/// The state of the process or thread with this folder, proc_pid_stat(5).
+fn state_in(folder: &str) -> Option<char> {
+    let stat = std::fs::read_to_string(format!("{folder}/stat")).ok()?;
+    stat.rsplit_once(") ")?.1.chars().next()
+}
+
+/// Of a process whose leader has exited, the threads that are left, if all of them are ready to
+/// run: it is gone as soon as each has had a processor. How long they stood in line for one is
+/// known to nobody afterwards.
+fn last_threads(pid: i32) -> Option<Vec<(i32, Scheduled)>> {
+    if state_in(&format!("/proc/{pid}")) != Some('Z') {
+        return None;
+    }
+    let tasks = std::fs::read_dir(format!("/proc/{pid}/task")).ok()?;
+    let tasks = tasks.flatten();
+    let tasks = tasks.filter_map(|task| task.file_name().to_str()?.parse::<i32>().ok());
+    let others = tasks.filter(|task| *task != pid);
+    let ready = others.map(|task| {
+        let folder = format!("/proc/{pid}/task/{task}");
+        (state_in(&folder) == Some('R')).then(|| (task, Scheduled::of(&folder)))
+    });
+    ready.collect()
+}
+
 /// How late the machine is: a thread that sleeps for a moment, again and again, and sees by how
-/// much it overslept.
+/// much it overslept, and how long the last threads of a process stand in line for a processor.
 struct Noise {
     stop: Arc<AtomicBool>,
-    thread: Option<JoinHandle<Duration>>,
+    pid: Arc<AtomicU32>,
+    thread: Option<JoinHandle<(Duration, Duration)>>,
 }
 
 impl Noise {
     fn start() -> Noise {
         let stop = Arc::new(AtomicBool::new(false));
-        let seen = Arc::clone(&stop);
+        let pid = Arc::new(AtomicU32::new(0));
+        let (seen, of) = (Arc::clone(&stop), Arc::clone(&pid));
         let thread = std::thread::spawn(move || {
             let step = Duration::from_millis(2);
-            let mut late = Duration::ZERO;
+            let (mut late, mut queued) = (Duration::ZERO, Duration::ZERO);
+            let mut before = (Instant::now(), None);
             while !seen.load(Ordering::Relaxed) {
-                let before = Instant::now();
+                let asleep = Instant::now();
                 std::thread::sleep(step);
-                late = late.max(before.elapsed().saturating_sub(step));
+                late = late.max(asleep.elapsed().saturating_sub(step));
+                let pid = i32::try_from(of.load(Ordering::Relaxed)).unwrap();
+                let threads = (pid != 0).then(|| last_threads(pid)).flatten();
+                let now = (Instant::now(), threads.filter(|left| !left.is_empty()));
+                if now.1.is_some() && now.1 == before.1 {
+                    queued += now.0 - before.0;
+                }
+                before = now;
             }
-            late
+            (late, queued)
         });
         Noise {
             stop,
+            pid,
             thread: Some(thread),
         }
     }
@@ -286,8 +342,9 @@ impl Noise {
     /// The start of a process, its last steps and this look at it can each be late.
     fn stop(&mut self) -> Duration {
         self.stop.store(true, Ordering::Relaxed);
-        let late = self.thread.take().map(|thread| thread.join().unwrap());
-        late.unwrap_or_default() * 4
+        let seen = self.thread.take().map(|thread| thread.join().unwrap());
+        let (late, queued) = seen.unwrap_or_default();
+        late * 4 + queued
     }
 }
 
