@@ -7,7 +7,7 @@ mod herdr;
 #[path = "../support/mod.rs"]
 mod support;
 
-mod alarm;
+mod at_last;
 mod bounds;
 mod commands;
 mod drop_in;

@@ -35,18 +35,17 @@ pub mod fuzzing {
 }
 
 use std::ffi::OsStr;
-use std::io;
 use std::mem::ManuallyDrop;
 use std::path::Path;
 use std::sync::Arc;
-use std::sync::atomic::AtomicBool;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use clap::ValueEnum;
 use mux::Tmux;
 use mux::herdr::default_socket;
 use mux::tmux::Address;
-use process::{Alarm, AlarmStatus, ENDING, Here, Interrupts};
+use process::{ENDING, Here, Interrupts};
 use records::{Failure, Status, files, say};
 use rustix::event::{PollFd, PollFlags, poll};
 
@@ -70,7 +69,8 @@ const PAUSE: Duration = Duration::from_millis(250);
 /// How long the end waits for what is being printed: the deadline allows no more.
 const LAST_LINES: Duration = Duration::from_millis(25);
 
-/// How long after the deadline the process is ended that has not ended by itself.
+/// How long after the deadline the process is ended that has not ended by itself: more than the limits
+/// of an orderly end come to, a child's death and what is being printed.
 const AT_LAST: Duration = Duration::from_millis(80);
 
 /// How long a message waits for a stderr that is not read.
@@ -97,8 +97,9 @@ fn run(args: Args, started: Instant) -> Result<Status, Failure> {
     // 'check' has seen to it.
     let timeout = args.timeout.unwrap_or_default();
     // Files may be on a mount that hangs, too.
+    let leaving = Arc::new(AtomicBool::new(false));
     let said = Arc::new(AtomicBool::new(false));
-    let alarm = end_at_last(&args, started, timeout, &said)?;
+    end_at_last(&args, started, timeout, &leaving, &said);
     // Caught from the beginning: even a signal that comes at once ends with a summary.
     let interrupts = Interrupts::catch(&ENDING)?;
     let summary_file = args.summary.as_ref().and_then(Option::as_ref);
@@ -133,7 +134,6 @@ fn run(args: Args, started: Instant) -> Result<Status, Failure> {
             Sink::new(said)?,
         ),
         interrupts,
-        alarm,
         started,
         timeout,
         process,
@@ -151,12 +151,7 @@ fn run(args: Args, started: Instant) -> Result<Status, Failure> {
             }
         }
     };
-    let Wait {
-        intake,
-        source,
-        alarm,
-        ..
-    } = wait;
+    let Wait { intake, source, .. } = wait;
     // What it has started was ended; what sleeps in the kernel is not waited for.
     let mut source = ManuallyDrop::new(source);
     let counts = intake.counts();
@@ -178,7 +173,7 @@ fn run(args: Args, started: Instant) -> Result<Status, Failure> {
         match file {
             Some(path) => {
                 // To be finished, however long the disk takes.
-                alarm.cancel();
+                leaving.store(true, Ordering::SeqCst);
                 write_summary(path, &line)?;
             }
             None => to_stderr(&line),
@@ -352,23 +347,33 @@ fn takes_more(limit: Duration) -> bool {
     matches!(poll(&mut fds, limit.as_ref()), Ok(1..))
 }
 
-/// Has the process end shortly after its deadline if it has not ended by then, whatever it is stuck
+/// Ends the process shortly after its deadline if it has not ended by then, whatever it is stuck
 /// in: room on stderr that another writer took first, a file server that does not answer.
 fn end_at_last(
     args: &Args,
     started: Instant,
     timeout: Duration,
+    leaving: &Arc<AtomicBool>,
     said: &Arc<AtomicBool>,
-) -> io::Result<Alarm> {
-    let code = |said| match end::leave(End::Deadline, args.all, said, &args.exit_code) {
-        Leave::With(status) => status.code(),
-        Leave::By(_) | Leave::Quietly => Status::Deadline.code(),
+) {
+    let (leaving, said) = (Arc::clone(leaving), Arc::clone(said));
+    let (all, codes) = (args.all, args.exit_code.clone());
+    // A thread, not an alarm: what sleeps in the kernel for a file server may hear of no signal but
+    // that of the process's end.
+    let watchdog = move || {
+        let left = timeout.saturating_sub(started.elapsed());
+        // From now on, where nothing is left: one look is always wanted.
+        std::thread::sleep(left.saturating_add(AT_LAST));
+        if leaving.load(Ordering::SeqCst) {
+            return;
+        }
+        let said = said.load(Ordering::SeqCst);
+        if let Leave::With(status) = end::leave(End::Deadline, all, said, &codes) {
+            std::process::exit(status.code().into());
+        }
     };
-    let status = AlarmStatus {
-        done: Arc::clone(said),
-        if_done: code(true),
-        if_not: code(false),
-    };
-    // From now on, where nothing is left: one look is always wanted.
-    Alarm::set(timeout.saturating_sub(started.elapsed()), AT_LAST, status)
+    // Without it the wait is as bounded as its own steps are.
+    let _ = std::thread::Builder::new()
+        .name("deadline".to_owned())
+        .spawn(watchdog);
 }

@@ -7,7 +7,7 @@
 use std::io;
 use std::time::{Duration, Instant};
 
-use process::{Alarm, Interrupts};
+use process::Interrupts;
 use records::Deadline;
 use records::waiting::Waiting;
 use rustix::event::poll;
@@ -29,10 +29,6 @@ const LOOK: Duration = Duration::from_millis(50);
 /// How long before the deadline a source is told that it is near.
 const NEAR: Duration = Duration::from_millis(400);
 
-/// How long the end may take once the deadline has been seen: the last lines and the last words
-/// have their limits, which are less together.
-const ENDING: Duration = Duration::from_millis(65);
-
 /// Everything that takes part in a wait.
 pub struct Wait {
     /// Where events come from.
@@ -41,8 +37,6 @@ pub struct Wait {
     pub intake: Intake,
     /// The signals that end it.
     pub interrupts: Interrupts,
-    /// What ends it if nothing else does.
-    pub alarm: Alarm,
     /// When it has begun.
     pub started: Instant,
     /// How long it may take.
@@ -134,11 +128,7 @@ impl Wait {
                 return Ok(end);
             }
             let looked = !more && !self.source.is_looking();
-            let due = deadline.passed();
-            if due {
-                self.alarm.end_within(ENDING);
-            }
-            if due || self.timeout.is_zero() && over.is_none() && looked && printed {
+            if deadline.passed() || self.timeout.is_zero() && over.is_none() && looked && printed {
                 return Ok(match over {
                     // Found, and not printed: that is for the one to say who ends the output.
                     Some(end) => end,
@@ -222,8 +212,7 @@ impl Wait {
             (false, a, b) => a.into_iter().chain(b).min(),
         };
         let timeout = wait.and_then(|wait| Timespec::try_from(wait).ok());
-        let woken = || poll(wakers.as_mut(), timeout.as_ref());
-        match self.alarm.asleep(woken) {
+        match poll(wakers.as_mut(), timeout.as_ref()) {
             Ok(_) => Ok(reader.is_some_and(|reader| wakers.has_woken(reader))),
             Err(Errno::INTR) => Ok(false),
             Err(errno) => Err(errno.into()),

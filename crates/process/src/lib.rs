@@ -24,7 +24,6 @@
 
 #![cfg_attr(test, allow(clippy::unwrap_used, clippy::expect_used, clippy::panic))]
 
-mod alarm;
 pub mod end;
 mod entry;
 mod exec;
@@ -46,7 +45,6 @@ mod socket;
 mod sys;
 mod table;
 
-pub use alarm::{Alarm, AlarmStatus};
 pub use entry::{Entry, Start, State, Unread};
 pub use exec::{Refusal, become_command, command_exists};
 pub use exit::{Exit, signal_name};

@@ -18,7 +18,7 @@ use crate::end::End;
 use crate::intake::Intake;
 
 /// How long the end waits for a command that got KILL, so that none is left.
-const DEATH: Duration = Duration::from_millis(50);
+const DEATH: Duration = Duration::from_millis(40);
 
 /// A command that is run until it exits 0.
 pub struct Cmd {

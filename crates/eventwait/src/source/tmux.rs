@@ -39,7 +39,7 @@ const AGAIN: Duration = Duration::from_millis(50);
 const PEER: Duration = Duration::from_millis(20);
 
 /// How long the end waits for the control client to die.
-const DEATH: Duration = Duration::from_millis(50);
+const DEATH: Duration = Duration::from_millis(40);
 
 /// A tmux server, through a control client of it.
 pub struct TmuxEvents {

@@ -56,8 +56,8 @@ pub use start::{ClosedOutput, start};
 pub use strings::split as split_strings;
 pub(crate) use unix::{
     Exec, Fork, Strings, as_helper, close_all_but, default_signal, default_signals,
-    descriptor_flags, execve, exit_by_alarm, exit_now, fork, has_ended, ignore_signal, is_ignored,
-    keep_across_exec, kill_group_of, set_alarm,
+    descriptor_flags, execve, exit_now, fork, has_ended, ignore_signal, is_ignored,
+    keep_across_exec, kill_group_of,
 };
 
 /// A descriptor that is an end of a pipe.

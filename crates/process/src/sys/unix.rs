@@ -4,16 +4,11 @@ use std::ffi::{CStr, CString, c_char};
 use std::io;
 use std::os::unix::process::CommandExt;
 use std::process::{Child, Command};
-use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
-use std::time::{Duration, Instant};
 
 use nix::libc;
 use nix::sys::signal::{SigHandler, SigSet, SigmaskHow, Signal};
 use nix::unistd::ForkResult;
 use rustix::process::{Pid as RawPid, WaitId, WaitIdOptions, waitid};
-
-use crate::alarm::AlarmStatus;
 
 /// The numbers that are names in the folder `path`.
 pub(crate) fn numbers_in(path: &str) -> io::Result<Vec<i32>> {
@@ -135,54 +130,6 @@ pub(crate) fn fork() -> io::Result<Fork> {
 pub(crate) fn exit_now(code: i32) -> ! {
     // SAFETY: _exit(2) only ends the process.
     unsafe { libc::_exit(code) }
-}
-
-/// Has SIGALRM end this process at once with this status, from `due` on; unless it is `asleep`, which
-/// a signal ends. One that comes earlier is somebody else's: it is ignored as before, or has its
-/// default action.
-///
-/// # Errors
-///
-/// Those of sigaction(2).
-pub(crate) fn exit_by_alarm(
-    due: Instant,
-    asleep: Arc<AtomicBool>,
-    status: AlarmStatus,
-) -> io::Result<()> {
-    let alarm = Signal::SIGALRM as i32;
-    let ignored = is_ignored(Signal::SIGALRM);
-    let action = move || {
-        if Instant::now() >= due {
-            if !asleep.load(Ordering::SeqCst) {
-                exit_now(i32::from(match status.done.load(Ordering::SeqCst) {
-                    true => status.if_done,
-                    false => status.if_not,
-                }));
-            }
-        } else if !ignored {
-            let _ = signal_hook::low_level::emulate_default_handler(alarm);
-        }
-    };
-    // SAFETY: clock_gettime(2), _exit(2), reading an atomic and putting a signal to its default
-    // action are async-signal-safe, and no more is done.
-    unsafe { signal_hook::low_level::register(alarm, action) }?;
-    Ok(())
-}
-
-/// Has SIGALRM come after this time, or never where it is zero, and again and again after that one.
-/// What was set before is forgotten. A fork(2) does not inherit it.
-pub(crate) fn set_alarm(time: Duration, again: Duration) {
-    let value = |time: Duration| libc::timeval {
-        // More than the kernel takes is as good as never.
-        tv_sec: libc::time_t::try_from(time.as_secs()).unwrap_or(libc::time_t::MAX),
-        tv_usec: time.subsec_micros() as libc::suseconds_t,
-    };
-    let timer = libc::itimerval {
-        it_interval: value(again),
-        it_value: value(time),
-    };
-    // SAFETY: `timer` is valid and only read; no old value is asked for.
-    unsafe { libc::setitimer(libc::ITIMER_REAL, &raw const timer, std::ptr::null_mut()) };
 }
 
 /// Strings as execve(2) takes them.
