@@ -301,6 +301,33 @@ fn last_threads(pid: i32) -> Option<Vec<(i32, Scheduled)>> {
     ready.collect()
 }
 
+/// How long the last threads of a process may be seen ready, and nothing be said of their running,
+/// while they do run: the kernel says it at each tick, and has 100 of them in a second at least.
+const TICK: Duration = Duration::from_millis(10);
+
+/// How long the last threads of a process stand in line for a processor, as far as one who looks at
+/// them can be sure of it.
+#[derive(Default)]
+struct Line {
+    now: Option<(Instant, Vec<(i32, Scheduled)>)>,
+    stood: Duration,
+    before: Duration,
+}
+
+impl Line {
+    fn look(&mut self, threads: Option<Vec<(i32, Scheduled)>>) {
+        match (&self.now, threads.filter(|left| !left.is_empty())) {
+            (Some((since, same)), Some(threads)) if *same == threads => {
+                self.stood = since.elapsed().saturating_sub(TICK);
+            }
+            (_, threads) => {
+                self.before += std::mem::take(&mut self.stood);
+                self.now = threads.map(|threads| (Instant::now(), threads));
+            }
+        }
+    }
+}
+
 /// How late the machine is: a thread that sleeps for a moment, again and again, and sees by how
 /// much it overslept, and how long the last threads of a process stand in line for a processor.
 struct Noise {
@@ -316,21 +343,15 @@ impl Noise {
         let (seen, of) = (Arc::clone(&stop), Arc::clone(&pid));
         let thread = std::thread::spawn(move || {
             let step = Duration::from_millis(2);
-            let (mut late, mut queued) = (Duration::ZERO, Duration::ZERO);
-            let mut before = (Instant::now(), None);
+            let (mut late, mut line) = (Duration::ZERO, Line::default());
             while !seen.load(Ordering::Relaxed) {
                 let asleep = Instant::now();
                 std::thread::sleep(step);
                 late = late.max(asleep.elapsed().saturating_sub(step));
                 let pid = i32::try_from(of.load(Ordering::Relaxed)).unwrap();
-                let threads = (pid != 0).then(|| last_threads(pid)).flatten();
-                let now = (Instant::now(), threads.filter(|left| !left.is_empty()));
-                if now.1.is_some() && now.1 == before.1 {
-                    queued += now.0 - before.0;
-                }
-                before = now;
+                line.look((pid != 0).then(|| last_threads(pid)).flatten());
             }
-            (late, queued)
+            (late, line.before + line.stood)
         });
         Noise {
             stop,
