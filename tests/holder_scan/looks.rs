@@ -187,29 +187,29 @@ fn a_holder_is_never_missed_while_thousands_come_and_go() {
     // Each of them is two programs, one after the other, of which none is a holder.
     let storm = "i=0; while [ $i -lt 5000 ]; do sh -c 'exec -a \"other --session-id\" true' & \
                  i=$((i+1)); [ $((i%50)) -eq 0 ] && wait; done; wait";
-    let mut scans = 0;
-    for _ in 0..rounds(1) {
-        let mut storms = [(); 2].map(|()| {
+    let mut storms: Vec<Killed> = (0..rounds(2))
+        .map(|_| {
             let mut command = Command::new("bash");
             command
                 .args(["-c", storm])
                 .stdin(Stdio::null())
                 .stderr(Stdio::null());
             Killed(command.spawn().unwrap())
-        });
-        while storms
-            .iter_mut()
-            .any(|storm| storm.0.try_wait().unwrap().is_none())
-        {
-            let held = scan(&sandbox, &["--session-id", &id, "--mentions"]);
-            assert_eq!(
-                held.classes(),
-                [(pid(&agent), "foreign")],
-                "{:?}",
-                held.output
-            );
-            scans += 1;
-        }
+        })
+        .collect();
+    let mut scans = 0;
+    while storms
+        .iter_mut()
+        .any(|storm| storm.0.try_wait().unwrap().is_none())
+    {
+        let held = scan(&sandbox, &["--session-id", &id, "--mentions"]);
+        assert_eq!(
+            held.classes(),
+            [(pid(&agent), "foreign")],
+            "{:?}",
+            held.output
+        );
+        scans += 1;
     }
     assert!(scans > 0);
 }
